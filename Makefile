@@ -1,0 +1,62 @@
+# hf-fairness: `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check
+OUT ?= out
+CHECKED := build/checked
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench slow style quality format clean
+
+help:  ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+# torch is installed on its own first: a bare "torch" requirement may resolve to a build several gigabytes larger.
+$(VENV)/.torch: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade pip
+	$(PIP) install --quiet "$$(grep '^torch==' constraints.txt)"
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.torch setup.cfg
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.torch setup.cfg
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,quality]'
+	touch $@
+
+demo: $(VENV)/.demo  ## Audit all-MiniLM-L6-v2, mitigate it with CCD, audit again: report in out/demo (about 5 minutes)
+	$(BIN)/hf-fairness demo --output_dir $(OUT)/demo
+
+test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doctests of the package and the README
+	$(BIN)/python -m pytest
+	cd $(CHECKED) && ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
+
+bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
+	$(BIN)/python -m benchmarks
+
+slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about half an hour)
+	$(BIN)/python -m benchmarks.ccd_quality
+
+style: $(VENV)/.test  ## Lint and formatting, nothing is changed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.test  ## Apply the formatter and the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# mypy, import-linter and doctests do not see packages mapped by package_dir in an editable install: check a plain copy.
+.PHONY: checked
+checked: $(VENV)/.test
+	rm -rf $(CHECKED) build/lib build/bdist.*
+	$(PIP) install --quiet --no-deps --no-build-isolation --target $(CHECKED) . || $(PIP) install --quiet --no-deps --target $(CHECKED) .
+
+quality: $(VENV)/.test checked  ## Types (mypy) and import layers (import-linter)
+	cd $(CHECKED) && ../../$(BIN)/python -m mypy --config-file ../../setup.cfg -p hf_fairness
+	cd $(CHECKED) && PYTHONPATH=. ../../$(BIN)/lint-imports --config ../../setup.cfg --no-cache
+
+clean:  ## Remove the virtual environment and everything built
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Speed against peers: `python -m benchmarks` from the top folder of the project."""

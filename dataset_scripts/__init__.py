@@ -1,0 +1,1 @@
+"""Builders that turn raw sources into documented parquet data sets."""

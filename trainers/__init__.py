@@ -1,0 +1,1 @@
+"""Trainer subclasses, configs and callbacks that mitigate bias."""
