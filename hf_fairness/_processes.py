@@ -1,0 +1,173 @@
+"""Several processes in one output folder: the lock of a run, and the notes rank 0 leaves for the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hf_fairness._atomic import atomic_write_json
+from hf_fairness.utils import is_main_process
+
+POLL_SECONDS = 0.05
+#: Ranks of one launch start within this time of each other (for launchers without an id of their own).
+START_SECONDS = 5.0
+
+#: Folders locked by this process, or by the parent it was forked from: path -> pid of the holder.
+_HELD: dict[Path, int] = {}
+#: How many runs this process has made in a folder; equal on all ranks of a launch.
+_RUNS: dict[Path, int] = {}
+
+
+class RunLockedError(RuntimeError):
+    """Another live process, or this one, already works in the output folder."""
+
+
+def lock(folder: Path) -> Callable[[], None]:
+    """Take the folder's lock and return the function that gives it back.
+
+    The operating system drops the lock when its process dies, however it dies: a stale lock cannot exist.
+
+    Raises:
+        RunLockedError: the lock is taken; the message names the holder.
+    """
+    if _HELD.get(folder) == os.getpid():
+        raise RunLockedError(f"This process already has a Run in {folder}: close() it first.")
+    handle = os.open(folder / ".run.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        _lock_handle(handle)
+    except OSError:
+        owner = os.read(handle, 200).decode("utf-8", "replace")
+        os.close(handle)
+        raise RunLockedError(
+            f"Another run works in {folder} ({owner or 'process unknown'}). "
+            "Wait until it ends, stop it, or choose another output_dir."
+        ) from None
+    os.ftruncate(handle, 0)
+    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    _HELD[folder] = holder = os.getpid()
+
+    def release() -> None:
+        if os.getpid() == holder and _HELD.pop(folder, None) is not None:
+            os.close(handle)
+
+    return release
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_handle(handle: int) -> None:
+        os.lseek(handle, 1 << 20, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _lock_handle(handle: int) -> None:
+        # A record lock, not flock: forked workers that outlive a killed run must not go on holding it.
+        # It is lost if this process opens and closes the lock file again, which nothing here does.
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class Board:
+    """Notes of rank 0 on each stage, which the other ranks of the same launch poll.
+
+    A note counts if its launch is the reader's: same rendezvous id, address, port, restart, parent process
+    and count of runs in the folder. Launchers that fork (`debug_launcher`, `notebook_launcher`) may repeat
+    all of these; there the writer must also be alive, or must have written after the reader's start.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / ".run_state.json"
+        self.launch = _launch_id(folder)
+        self.is_main = is_main_process()
+        self.alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
+        self._stages: dict[str, Any] = {}
+
+    def note(self, name: str | None = None, **decision: Any) -> None:
+        """Publish what rank 0 decided on a stage; without a name, that its run has begun."""
+        if self.alone:
+            return
+        if name is not None:
+            self._stages[name] = decision
+        writer = {
+            "launch": self.launch,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "time": time.time(),
+        }
+        atomic_write_json(self.path, {**writer, "stages": self._stages})
+
+    def wait(self, name: str, *wanted: str) -> dict[str, Any]:
+        """Block until rank 0 has noted one of the wanted states of a stage.
+
+        Raises:
+            RuntimeError: the stage failed on rank 0, or rank 0 ended before it came to the stage.
+        """
+        dead = False
+        while True:
+            state = self._read()
+            if state is not None:
+                decision: dict[str, Any] = state["stages"].get(name, {})
+                if decision.get("status") == "failed":
+                    raise RuntimeError(f"Stage {name!r} failed on rank 0: {decision['error']}")
+                if decision.get("status") in wanted:
+                    return decision
+                if dead:
+                    raise RuntimeError(f"Rank 0 ended before stage {name!r} was done; see its own message.")
+                dead = not _alive(
+                    state
+                )  # its last note may have come after the one just read: look once more
+            if not dead:
+                time.sleep(POLL_SECONDS)
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            state: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        if state["launch"] != self.launch:
+            return None
+        own_id = bool(os.environ.get("TORCHELASTIC_RUN_ID"))
+        return state if own_id or _alive(state) or state["time"] > _started - START_SECONDS else None
+
+
+def _launch_id(folder: Path) -> str:
+    _RUNS[folder] = _RUNS.get(folder, 0) + 1
+    names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
+    parts = [os.environ.get(name, "") for name in names]
+    world = os.environ.get("WORLD_SIZE", "1")
+    if os.environ.get("LOCAL_WORLD_SIZE", world) == world:  # one machine: one launcher is the parent of all
+        parts.append(str(os.getppid()))
+    return ":".join([*parts, str(_RUNS[folder])])
+
+
+def _alive(state: dict[str, Any]) -> bool:
+    if sys.platform == "win32" or state["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(int(state["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _start_clock() -> None:
+    global _started
+    _started = time.time()
+
+
+_started = time.time()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_clock)

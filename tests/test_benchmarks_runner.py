@@ -1,0 +1,212 @@
+"""The runner of `make bench` and the freshness check of slow studies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+try:
+    from benchmarks import runner, study
+    from benchmarks.runner import Benchmark, SkipSubject
+finally:
+    sys.path.remove(str(ROOT))
+
+
+def sleeper(seconds: float, units: float | None = None):
+    def work(state: object) -> float | None:
+        time.sleep(seconds)
+        return units
+
+    return work
+
+
+def benchmark(**changes) -> Benchmark:
+    fields = {
+        "name": "nap", "compares": "a nap against a longer nap", "bar": 1.5, "repeats": 3,
+        "setup": lambda quick: None, "subject": sleeper(0.02), "peer": sleeper(0.06),
+    }  # fmt: skip
+    return Benchmark(**{**fields, **changes})
+
+
+def test_the_ratio_is_peer_time_over_subject_time() -> None:
+    row = runner.measure(benchmark(floor=sleeper(0.01)))
+    assert row["ratio"]["min"] <= row["ratio"]["median"] <= row["ratio"]["max"]
+    assert 1.5 < row["ratio"]["median"] < 6
+    assert row["passed"] is True
+    assert row["seconds"]["subject"]["min"] >= 0.02
+    assert row["seconds"]["peer"]["min"] >= 0.06
+    assert 0.2 < row["floor_ratio"]["median"] < 0.9
+    assert runner.measure(benchmark(bar=50.0))["passed"] is False
+
+
+def test_times_are_divided_by_units() -> None:
+    row = runner.measure(benchmark(subject=sleeper(0.02, 10), peer=sleeper(0.02, 2)))
+    assert 2 < row["ratio"]["median"] < 12
+    assert 0.002 <= row["seconds"]["subject"]["median"] < 0.01
+    with pytest.raises(ValueError, match=r"nap: peer returned 0\.0 units"):
+        runner.measure(benchmark(peer=sleeper(0, 0)))
+
+
+def test_rounds_are_interleaved_after_one_untimed_round() -> None:
+    calls, states = [], []
+
+    def note(role: str):
+        return lambda state: calls.append(role)
+
+    def setup(quick: bool) -> object:
+        states.append(quick)
+        return object()
+
+    tools = {"setup": setup, "subject": note("s"), "peer": note("p"), "floor": note("f"), "repeats": 5}
+    runner.measure(benchmark(**tools), quick=True)
+    assert states == [True]
+    assert "".join(calls) == "spf" + "pfs" + "fsp" + "spf"
+    calls.clear()
+    assert len(runner.measure(benchmark(**tools))["seconds"]) == 3
+    assert len(calls) == 3 * 6
+
+
+def test_a_missed_bar_is_exit_code_1_with_a_reason(tmp_path: Path, capsys) -> None:
+    def skip(quick: bool) -> None:
+        raise SkipSubject("needs a model")
+
+    path = tmp_path / "results.json"
+    skipped = benchmark(name="other", setup=skip)
+    assert runner.run([benchmark(), skipped], results=path) == 0
+    shown = capsys.readouterr().out
+    assert "nap" in shown
+    assert "needs a model" in shown
+    assert runner.run([benchmark(bar=50.0)], results=path) == 1
+    captured = capsys.readouterr()
+    assert "MISSED" in captured.out
+    assert "below the bar 50.00" in captured.err
+    record = json.loads(path.read_text())
+    assert record["benchmarks"][0]["passed"] is False
+    assert record["hardware"]["cores"] >= 1
+    assert set(record) >= {"versions", "commit", "date", "config_hash", "quick"}
+
+
+def test_bad_declarations_are_refused() -> None:
+    with pytest.raises(ValueError, match="bar must be a positive ratio"):
+        benchmark(bar=0)
+    with pytest.raises(ValueError, match="repeats must be at least 1"):
+        benchmark(repeats=0)
+
+
+def test_subjects_are_found_and_others_are_not_imported(tmp_path: Path, monkeypatch) -> None:
+    package = tmp_path / "somewhere"
+    package.mkdir()
+    (package / "study.py").write_text("raise RuntimeError('must not be imported')\n")
+    good = "from benchmarks.runner import Benchmark\nBENCHMARK = Benchmark('{}', '', 1.0, bool, bool, bool)\n"
+    (package / "b.py").write_text(good.format("b"))
+    (package / "a.py").write_text(good.format("a").replace("BENCHMARK =", "BENCHMARK: Benchmark ="))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [found.name for found in runner.discover(package, "somewhere")] == ["a", "b"]
+    (package / "c.py").write_text(good.format("other"))
+    with pytest.raises(ValueError, match=r"c\.py: name='other' must be the file's name 'c'"):
+        runner.discover(package, "somewhere")
+    (package / "c.py").unlink()
+    (package / "d.py").write_text("BENCHMARK = 3\n")
+    with pytest.raises(TypeError, match=r"d\.py: BENCHMARK is a int"):
+        runner.discover(package, "somewhere")
+
+
+def test_the_command_lists_and_runs_one(tmp_path: Path) -> None:
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    names = call("--list").stdout.split()
+    assert "seat_permutation" in names
+    unknown = call("--only", "nothing")
+    assert unknown.returncode == 2
+    assert "known: " + ", ".join(names) in unknown.stderr
+    path = tmp_path / "results.json"
+    done = call("--only", "seat_permutation", "--quick", "--output", path)
+    record = json.loads(path.read_text())
+    assert [row["name"] for row in record["benchmarks"]] == ["seat_permutation"]
+    assert record["quick"] is True
+    assert done.returncode == (0 if record["benchmarks"][0]["passed"] else 1), done.stderr
+
+
+# --- studies
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "one.py").write_text('"""Doc."""\n\nRATE = 1  # why\n')
+    (tmp_path / "code" / "two.py").write_text("def f():\n    return 2\n")
+    (tmp_path / "words.json").write_text("[1]")
+    return tmp_path
+
+
+CONFIG = {"rows": 3, "seeds": (0, 1), "sources": ["code/*.py", "words.json"]}
+
+
+def test_fresh_results_are_given_back(project: Path) -> None:
+    path = study.write_results(project / "results.json", CONFIG, {"gain": 0.5}, root=project)
+    assert study.check_fresh(path, CONFIG, root=project) == {"gain": 0.5}
+    assert study.check_fresh(path, root=project) == {"gain": 0.5}
+    record = json.loads(path.read_text())
+    assert record["commit"]
+    assert sorted(record["source_hashes"]) == ["code/one.py", "code/two.py", "words.json"]
+    (project / "code" / "one.py").write_text("# other words\n'''Another\n\ntext.'''\nRATE = 1\n")
+    record["commit"] = "another"
+    path.write_text(json.dumps(record))
+    assert study.check_fresh(path, CONFIG, root=project) == {"gain": 0.5}
+
+
+def edit(name: str, text: str):
+    return lambda project: (project / name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "message"),
+    [
+        (edit("code/one.py", "RATE = 2\n"), CONFIG, r"stale: code/one\.py\. Run the study"),
+        (edit("code/three.py", ""), CONFIG, r"code/three\.py"),
+        (edit("words.json", "[2]"), None, r"words\.json"),
+        (lambda project: (project / "code" / "two.py").unlink(), CONFIG, r"code/two\.py"),
+        (lambda project: None, {**CONFIG, "rows": 4}, r"config\['rows'\]: 3 -> 4"),
+        (lambda project: None, {**CONFIG, "more": 1}, r"config\['more'\]: None -> 1"),
+        (lambda project: (project / "results.json").unlink(), CONFIG, "does not exist.*make slow"),
+    ],
+)
+def test_stale_results_are_named(project: Path, change, config, message: str) -> None:
+    path = study.write_results(project / "results.json", CONFIG, {"gain": 0.5}, root=project)
+    change(project)
+    with pytest.raises(study.StaleResultsError, match=message):
+        study.check_fresh(path, config, root=project)
+
+
+def test_an_edited_hash_is_noticed(project: Path) -> None:
+    path = study.write_results(project / "results.json", CONFIG, 1, root=project)
+    path.write_text(path.read_text().replace(study.config_hash(CONFIG, root=project), "0" * 32))
+    with pytest.raises(study.StaleResultsError, match="the file itself"):
+        study.check_fresh(path, CONFIG, root=project)
+
+
+@pytest.mark.parametrize("sources", [None, [], "code/one.py", ["code/none.py"]])
+def test_a_study_names_its_sources(project: Path, sources) -> None:
+    with pytest.raises(ValueError, match="sources"):
+        study.write_results(project / "r.json", {"sources": sources}, 1, root=project)
+
+
+def test_only_what_runs_counts() -> None:
+    source = (
+        '"""Doc."""\nimport x  # why\n\n\ndef f():\n    """Do."""\n    # note\n    return """a\n\n# b\n"""\n'
+    )
+    assert study.code_only(source) == 'import x\ndef f():\n    return """a\n\n# b\n"""'
+
+
+def test_results_in_the_project_are_fresh() -> None:
+    for path in sorted(study.RESULTS.glob("*.json")):
+        study.check_fresh(path)
