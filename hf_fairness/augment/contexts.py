@@ -1,0 +1,175 @@
+"""The contexts that attribute files name in ``when`` and ``keep``; `schema.CONTEXTS` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hf_fairness.augment import english as en
+from hf_fairness.augment.agreement import base_form, third_person
+from hf_fairness.augment.scan import Scan
+
+_FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
+_BEFORE_OF = frozenset({"of", "for", "to"})
+
+
+def _name_like(scan: Scan, index: int) -> bool:
+    """Whether the token is a capitalised word that is not just the first word of a sentence."""
+    return (
+        scan.capital(index)
+        and scan.lower[index].split("'")[0] not in _FUNCTION_WORDS
+        and not (scan.initial(index) and scan.lower[index] not in en.VERBS and _common(scan, index))
+    )
+
+
+def _common(scan: Scan, index: int) -> bool:
+    """Whether a sentence-initial capital is no evidence of a name."""
+    word = scan.lower[index]
+    return word.endswith(("ly", "ing", "ed")) or word in en.INITIAL_WORDS
+
+
+def _after_name(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    if not scan.text[start].isupper() or scan.title_case:
+        return False
+    if start > scan.starts[index]:  # inside a hyphenated word
+        return False
+    if scan.low(index - 2) in ("a", "an", "my", "your", "his", "her"):  # "a Good Dad"
+        return False
+    return scan.adjacent(index - 1) and _name_like(scan, index - 1)
+
+
+def _before_name(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    if not scan.text[start].isupper() or scan.title_case:
+        return False
+    follower = index + 1
+    if scan.low(follower) == "." and scan.ends[index] == scan.starts[follower]:
+        follower += 1
+    elif not scan.adjacent(index):
+        return False
+    return scan.capital(follower) and scan.lower[follower] not in _FUNCTION_WORDS
+
+
+def _title_before(scan: Scan, start: int, end: int) -> bool:
+    """Like `_before_name`, for words that are titles: a headline in title case counts too."""
+    index = scan.at(start)
+    if not scan.text[start].isupper():
+        return False
+    follower = index + 1
+    if scan.low(follower) == "." and scan.ends[index] == scan.starts[follower]:
+        follower += 1
+    elif not scan.adjacent(index):
+        return False
+    return scan.capital(follower) and scan.lower[follower] not in _FUNCTION_WORDS
+
+
+def _bare_name(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    word = scan.text[start:end]
+    if not word[0].isupper() or word.isupper() or scan.title_case or word.endswith("s") or len(scan) == 1:
+        return False
+    before = scan.low(index - 1)
+    return not (
+        before in en.DETERMINERS or before.endswith("'s") or before in ("former", "late", "new", "young", "old")
+    )
+
+
+def _bare_inside(scan: Scan, start: int, end: int) -> bool:
+    return not scan.initial(scan.at(start)) and _bare_name(scan, start, end)
+
+
+def _capitalised(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    return scan.text[start].isupper() and not scan.title_case and not scan.initial(index)
+
+
+def _upper(scan: Scan, start: int, end: int) -> bool:
+    return scan.text[start:end].isupper() and not scan.text.isupper()
+
+
+def _digit_before(scan: Scan, start: int, end: int) -> bool:
+    before = scan.low(scan.at(start) - 1)
+    return before[:1].isdigit()
+
+
+def _before_noun(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    if end != scan.ends[index]:  # "male-dominated": a compound adjective
+        return scan.text[end : end + 1] == "-"
+    follower = index + 1
+    if scan.low(follower) in ("and", "or", "/", "&") and scan.is_word(follower + 1):
+        if scan.low(follower) != "/" and scan.low(follower + 1) in _FUNCTION_WORDS:
+            return False
+        follower += 2
+    elif not scan.adjacent(index):
+        return False
+    word = scan.low(follower)
+    if not scan.is_word(follower) or word[0].isdigit():
+        return False
+    if word.endswith("ed") and _phrase_ends(scan, follower + 1):
+        return False  # "the female escaped."
+    if scan.low(index - 1) in ("a", "an", "each", "every", "this", "that") and third_person(word):
+        return base_form(word) not in en.VERBS  # "a female leads the pack"
+    return word not in _FUNCTION_WORDS and word not in en.FINITE_VERBS and word not in en.MAYBE_ADVERBS
+
+
+def _phrase_ends(scan: Scan, index: int) -> bool:
+    return not scan.is_word(index) or scan.low(index) in _FUNCTION_WORDS
+
+
+def _predicate(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start) - 1
+    while scan.low(index) in en.MID_ADVERBS or (scan.low(index).endswith("ly") and scan.low(index) not in en.LY_WORDS):
+        index -= 1
+    word = scan.low(index)
+    if word in ("and", "or"):
+        index -= 2
+        word = scan.low(index)
+    return word in en.BE_FORMS or ("'" in word and "'" + word.rpartition("'")[2] in en.BE_FORMS)
+
+
+def _after_determiner(scan: Scan, start: int, end: int) -> bool:
+    return scan.low(scan.at(start) - 1) in en.DETERMINERS
+
+
+def _verb(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    follower = scan.low(index + 1)
+    before = scan.low(index - 1)
+    objects = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {
+        "him",
+        "her",
+        "them",
+        "me",
+        "us",
+        "it",
+    }
+    plural_subject = before in ("they", "we", "you", "i", "who", "not")
+    return (before in en.MODALS or plural_subject) and follower in objects
+
+
+def _before_of(scan: Scan, start: int, end: int) -> bool:
+    return scan.low(scan.at(start) + 1) in _BEFORE_OF
+
+
+#: Context -> (scan, start, end) -> whether it holds for the word at that place.
+CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
+    "after_name": _after_name,
+    "before_name": _before_name,
+    "bare_name": _bare_name,
+    "bare_inside": _bare_inside,
+    "capitalised": _capitalised,
+    "upper": _upper,
+    "digit_before": _digit_before,
+    "before_noun": _before_noun,
+    "predicate": _predicate,
+    "after_determiner": _after_determiner,
+    "verb": _verb,
+    "before_of": _before_of,
+}
+
+#: Contexts that hold for words with a capital letter only.
+CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper"})
+
+#: The same for ``when``: a title is a title in a headline too.
+WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}

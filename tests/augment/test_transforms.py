@@ -1,0 +1,327 @@
+"""The callables in ``datasets.map``: columns, provenance, purity, errors."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+from datasets import Dataset, Features, IterableDataset, Value
+from datasets.fingerprint import Hasher
+
+from hf_fairness import FairnessWarning
+from hf_fairness.attributes import load_attribute
+from hf_fairness.augment import (
+    CounterfactualAugmentation,
+    CounterfactualSubstitution,
+    CounterfactualSwap,
+    GroupVariants,
+    Neutralize,
+    apply_edits,
+    parse_edits,
+    summarize,
+)
+
+TEXTS = [
+    "She gave her son the book.",
+    "The rain stopped.",
+    "",
+    "He is his sister's boss, isn't he?",
+    "Son père est avec ma mère.",
+    "An actress met Mr. Smith; the medal is his.",
+] * 7
+TRANSFORMS = [
+    CounterfactualSwap("text"),
+    Neutralize("text"),
+    GroupVariants("text"),
+    GroupVariants("text", attribute="religion"),
+    CounterfactualSwap("text", names=True),
+    CounterfactualSubstitution("text", seed=3),
+]
+
+
+@pytest.fixture(params=TRANSFORMS, ids=repr)
+def transform(request):
+    return request.param
+
+
+@pytest.fixture
+def data() -> Dataset:
+    return Dataset.from_dict({"text": TEXTS, "label": list(range(len(TEXTS)))})
+
+
+def test_columns_of_the_contract(data):
+    swapped = data.map(CounterfactualSwap("text"), batched=True)
+    assert swapped.column_names == ["text", "label", "text_counterfactual", "edits"]
+    triples = data.map(GroupVariants("text"), batched=True, remove_columns=data.column_names)
+    assert triples.column_names == ["male", "female", "neutral", "has_terms", "edits"]
+    assert triples.features["has_terms"] == Value("bool")
+    assert triples["has_terms"][:6] == [True, False, False, True, False, True]
+    assert triples[0]["female"] == "She gave her daughter the book."
+    assert triples[1]["male"] == triples[1]["female"] == triples[1]["neutral"] == TEXTS[1]
+    assert data.map(Neutralize("text"), batched=True)[0]["text_neutral"] == "They gave their child the book."
+    assert len(triples) == len(data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batched": True, "batch_size": 1},
+        {"batched": True, "batch_size": 5},
+        {"batched": False},
+        {"batched": True, "num_proc": 2},
+    ],
+    ids=str,
+)
+def test_same_rows_whatever_the_batch(data, transform, options):
+    reference = transform(data.to_dict())
+    result = data.map(transform, **options)
+    for name in transform.outputs():
+        assert result[name][:] == reference[name]
+    assert result["label"][:] == data["label"][:]
+
+
+def test_order_does_not_matter(data, transform):
+    shuffled = data.shuffle(seed=3)
+    result = sorted(shuffled.map(transform, batched=True), key=lambda row: row["label"])
+    assert result == list(data.map(transform, batched=True))
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_streaming(data, transform, batched):
+    stream = data.to_iterable_dataset(num_shards=3)
+    assert isinstance(stream, IterableDataset)
+    mapped = stream.map(transform, batched=batched, features=transform.features(stream.features))
+    assert list(mapped) == list(data.map(transform, batched=True))
+    assert isinstance(mapped.features, Features)
+    assert set(transform.outputs()) <= set(mapped.features)
+
+
+def test_types_are_stable_where_nothing_changes(transform):
+    empty = Dataset.from_dict({"text": ["", "No terms."]})
+    for name, kind in transform.outputs().items():
+        assert empty.map(transform, batched=True).features[name] == Value(kind)
+
+
+def test_second_call_hits_the_cache(tmp_path, transform):
+    Dataset.from_dict({"text": TEXTS}).save_to_disk(tmp_path / "d")
+    data = Dataset.load_from_disk(tmp_path / "d")
+    first = data.map(transform, batched=True)
+    files = set((tmp_path / "d").iterdir())
+    second = data.map(pickle.loads(pickle.dumps(transform)), batched=True)
+    assert set((tmp_path / "d").iterdir()) == files
+    assert first._fingerprint == second._fingerprint
+
+
+def test_hash_survives_a_call_a_pickle_and_a_process(transform):
+    before = Hasher.hash(transform)
+    transform({"text": TEXTS})
+    assert Hasher.hash(transform) == before
+    clone = pickle.loads(pickle.dumps(transform))
+    assert Hasher.hash(clone) == before
+    assert clone({"text": TEXTS}) == transform({"text": TEXTS})
+
+
+def test_hash_is_the_same_in_another_process():
+    code = (
+        "from datasets.fingerprint import Hasher; from hf_fairness.augment import *;"
+        "print(Hasher.hash(GroupVariants('text')), Hasher.hash(CounterfactualSwap('text', names=True)))"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert run[0] == run[1]
+    assert run[0].split() == [
+        Hasher.hash(GroupVariants("text")),
+        Hasher.hash(CounterfactualSwap("text", names=True)),
+    ]
+
+
+def test_hash_depends_on_what_matters(tmp_path):
+    from hf_fairness.attributes.loading import DATA
+
+    content = json.loads((DATA / "gender.en.json").read_text(encoding="utf-8"))
+    content["protected"].append("Sister Act")
+    path = tmp_path / "gender.en.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    hashes = [
+        Hasher.hash(thing)
+        for thing in (
+            GroupVariants("text"),
+            GroupVariants("text", attribute=path),
+            GroupVariants("other"),
+            GroupVariants("text", names=True),
+            GroupVariants("text", prefix="p_"),
+            Neutralize("text"),
+        )
+    ]
+    assert len(set(hashes)) == len(hashes)
+    changed = GroupVariants("text")
+    changed.version += 1
+    assert Hasher.hash(changed) != hashes[0]
+
+
+def test_edits_rebuild_every_variant(data):
+    for row in data.map(GroupVariants("text"), batched=True):
+        edits = parse_edits(row["edits"])
+        for name in ("male", "female", "neutral"):
+            assert apply_edits(row["text"], edits, to=name) == row[name]
+        assert row["has_terms"] == bool(edits)
+        assert all(row["text"][edit.start : edit.end] == edit.source for edit in edits)
+    for row in data.map(CounterfactualSwap("text"), batched=True):
+        assert apply_edits(row["text"], parse_edits(row["edits"])) == row["text_counterfactual"]
+    for row in data.map(Neutralize("text"), batched=True):
+        assert apply_edits(row["text"], parse_edits(row["edits"])) == row["text_neutral"]
+
+
+def test_edits_say_who_caused_them():
+    row = Neutralize("text")({"text": "An uncle says she is in."})
+    assert [(edit.source, edit.target, edit.direction) for edit in parse_edits(row["edits"])] == [
+        ("An", "A", "male->neutral"),
+        ("uncle", "parent's sibling", "male->neutral"),
+        ("she", "they", "female->neutral"),
+        ("is", "are", "female->neutral"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "[{}]", None, '[{"span": [0]}]'])
+def test_parse_edits_refuses_what_is_none(text):
+    with pytest.raises(ValueError, match="Not a value of an `edits` column"):
+        parse_edits(text)
+
+
+def test_apply_edits_refuses_another_text():
+    edits = parse_edits(CounterfactualSwap("t")({"t": "She left."})["edits"])
+    with pytest.raises(ValueError, match="does not fit"):
+        apply_edits("Rain.", edits)
+
+
+def test_a_prefix_avoids_a_clash(data):
+    assert "x_male" in data.map(GroupVariants("text", prefix="x_"), batched=True).column_names
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: CounterfactualSwap("text", attribute="genre"), ValueError, "Unknown attribute 'genre'"),
+        (
+            lambda: CounterfactualSwap("text", target="robot"),
+            ValueError,
+            "Unknown group 'robot'.*male, female",
+        ),
+        (
+            lambda: CounterfactualSwap("text", attribute="religion"),
+            ValueError,
+            "has 3: christian, jewish, muslim",
+        ),
+        (lambda: CounterfactualSwap(""), TypeError, "column must be"),
+        (lambda: GroupVariants(None), TypeError, "column must be"),
+        (lambda: Neutralize("text", pronouns="zz"), ValueError, "Unknown pronoun 'zz'"),
+        (
+            lambda: GroupVariants("body")({"text": ["x"], "id": [1]}),
+            ValueError,
+            "no column 'body'. Columns: text, id",
+        ),
+        (
+            lambda: GroupVariants("text")({"text": ["x"], "neutral": ["y"]}),
+            ValueError,
+            "overwrite column 'neutral'",
+        ),
+        (
+            lambda: CounterfactualSwap("text")({"text": "x", "edits": "[]"}),
+            ValueError,
+            "overwrite column 'edits'",
+        ),
+        (lambda: GroupVariants("text")({"text": ["x", None]}), TypeError, "row 1 of the batch.*got NoneType"),
+        (lambda: GroupVariants("text")({"text": ["x", 3.0]}), TypeError, "row 1 of the batch.*got float"),
+        (lambda: GroupVariants("text")({"text": None}), TypeError, "column 'text', got NoneType"),
+    ],
+)
+def test_bad_input_is_a_clear_error(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_errors_reach_the_user_of_map():
+    data = Dataset.from_dict({"text": ["he", None]})
+    with pytest.raises(TypeError, match="row 1 of the batch"):
+        data.map(GroupVariants("text"), batched=True)
+    with pytest.raises(ValueError, match="Columns: text"):
+        data.map(GroupVariants("body"), batched=True)
+
+
+def test_an_attribute_object_works(data):
+    attribute = load_attribute("religion")
+    assert GroupVariants("text", attribute=attribute).outputs().keys() >= {
+        "christian",
+        "jewish",
+        "muslim",
+        "neutral",
+    }
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 1000])
+def test_augmentation_adds_the_counterfactual_row(data, batch_size):
+    result = data.map(CounterfactualAugmentation("text"), batched=True, batch_size=batch_size)
+    assert result.column_names == ["text", "label", "counterfactual", "edits"]
+    assert result["text"][:3] == [
+        "She gave her son the book.",
+        "He gave his daughter the book.",
+        "The rain stopped.",
+    ]
+    assert result["counterfactual"][:3] == [False, True, False]
+    assert result["label"][:3] == [0, 0, 1]
+    originals = result.filter(lambda row: not row["counterfactual"])
+    assert originals["text"][:] == TEXTS
+    assert len(result) == len(TEXTS) + sum(data.map(GroupVariants("text"), batched=True)["has_terms"])
+    stream = data.to_iterable_dataset().map(CounterfactualAugmentation("text"), batched=True, batch_size=batch_size)
+    assert list(stream) == list(result)
+
+
+def test_augmentation_needs_batches():
+    with pytest.raises(TypeError, match="batched=True"):
+        CounterfactualAugmentation("text")({"text": "He ran."})
+    with pytest.raises(ValueError, match="overwrite column 'counterfactual'"):
+        CounterfactualAugmentation("text")({"text": ["He ran."], "counterfactual": [True]})
+
+
+def test_substitution_depends_on_seed_and_text_alone():
+    texts = [f"He has {i} cups." for i in range(2_000)]
+    drawn = CounterfactualSubstitution("text")({"text": texts})["substituted"]
+    assert 0.46 < sum(drawn) / len(drawn) < 0.54  # 3.6 standard deviations
+    assert drawn == CounterfactualSubstitution("text", seed=0)({"text": texts})["substituted"]
+    other = CounterfactualSubstitution("text", seed=1)({"text": texts})["substituted"]
+    assert 0.46 < sum(a != b for a, b in zip(drawn, other, strict=True)) / len(drawn) < 0.54
+    assert not any(CounterfactualSubstitution("text", probability=0.0)({"text": texts})["substituted"])
+    row = CounterfactualSubstitution("text", probability=1.0)({"text": "Rain."})
+    assert row == {"text_substituted": "Rain.", "substituted": False, "edits": "[]"}
+    with pytest.raises(ValueError, match=r"probability must be in \[0, 1\], got 2"):
+        CounterfactualSubstitution("text", probability=2)
+
+
+def test_substitution_by_id():
+    texts = ["He ran."] * 64
+    assert len(set(CounterfactualSubstitution("text")({"text": texts})["substituted"])) == 1
+    by_id = CounterfactualSubstitution("text", id_column="id")
+    batch = by_id({"text": texts, "id": list(range(64))})
+    assert len(set(batch["substituted"])) == 2
+    assert by_id({"text": "He ran.", "id": 7})["substituted"] == batch["substituted"][7]
+    with pytest.raises(ValueError, match="No column 'id'"):
+        by_id({"text": texts})
+
+
+def test_summary_counts_what_is_left_alone():
+    with pytest.warns(FairnessWarning, match="7 of 42 texts do not look like language 'en'"):
+        counts = summarize(TEXTS)
+    assert counts == {
+        "n": 42,
+        "with_terms": 21,
+        "without_terms": 7,
+        "empty": 7,
+        "other_language": 7,
+        "mixed": 21,
+        "terms": {"male": 42, "female": 28},
+    }
+    with pytest.raises(TypeError, match="at position 1, got NoneType"):
+        summarize(["x", None])
