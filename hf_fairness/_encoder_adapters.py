@@ -1,0 +1,329 @@
+"""The adapters behind ``hf_fairness.encoders.as_encoder``, and the checks that all of them share."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hf_fairness.utils import is_main_process, progress
+
+if TYPE_CHECKING:
+    import torch
+
+Vectors = NDArray[np.float32]
+POOLINGS = ("mean", "cls", "max")
+EXPECTED = (
+    "a Hub id, a local model folder, a SentenceTransformer, a transformers model with tokenizer=..., word "
+    "vectors (a mapping of words to vectors), or an object with encode(texts) -> array of shape (n, d)"
+)
+#: Families that count positions from 2, so that two of the stated positions are never used.
+_OFFSET_POSITIONS = frozenset({"camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl"})
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
+    """The texts as a list, or an error that names the first item that is no string.
+
+    Args:
+        texts: the texts.
+        name: how messages call them.
+
+    Returns:
+        A list of str, at least one.
+
+    Raises:
+        TypeError: a single string, or an item that is no string.
+        ValueError: no texts.
+    """
+    if isinstance(texts, str):
+        raise TypeError(f"{name} must be a list of texts; got one string. Put it in a list.")
+    items = list(texts)
+    for place, item in enumerate(items):
+        if not isinstance(item, str):
+            raise TypeError(f"{name}[{place}] must be a string; got {type(item).__name__}: {item!r}.")
+    if not items:
+        raise ValueError(f"{name} is empty: there is nothing to encode.")
+    return items
+
+
+def check_vectors(vectors: Any, texts: Sequence[str], source: str) -> Vectors:
+    """What an encoder returned, as float32 of shape (n, d), or an error that names the encoder.
+
+    Args:
+        vectors: an array, a tensor, or a list of either.
+        texts: the texts that were encoded.
+        source: how messages call the encoder.
+
+    Returns:
+        float32, shape (n, d).
+
+    Raises:
+        TypeError: not numbers.
+        ValueError: not one vector per text, NaN or infinity.
+    """
+    try:
+        if hasattr(vectors, "detach"):
+            vectors = vectors.detach().float().cpu().numpy()
+        elif isinstance(vectors, (list, tuple)) and vectors and hasattr(vectors[0], "detach"):
+            vectors = [vector.detach().float().cpu().numpy() for vector in vectors]
+        array = np.asarray(vectors, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{source} is no encoder: encode(texts) must return numbers of shape (n, d); {error}."
+        ) from error
+    if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
+        raise ValueError(
+            f"{source} is no encoder: encode() of {len(texts)} texts must return one vector per text, shape "
+            f"({len(texts)}, d); got shape {array.shape}."
+        )
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        place = int(np.flatnonzero(~finite)[0])
+        raise ValueError(
+            f"{source} returned NaN or infinity for {int((~finite).sum())} of {len(texts)} texts, the first "
+            f"in row {place}: {texts[place]!r}. Check the model's weights and dtype."
+        )
+    return array
+
+
+class BaseEncoder(ABC):
+    """Checks what goes in and what comes out; subclasses fill ``_encode``."""
+
+    #: How messages and ``meta`` call this encoder.
+    name: str = "encoder"
+
+    @property
+    def label(self) -> str:
+        """The name without the folders above it, fit for a published result."""
+        path = Path(self.name).expanduser()
+        return path.name if path.is_absolute() or path.exists() else self.name
+
+    @abstractmethod
+    def _encode(self, texts: list[str]) -> Any:
+        """Vectors of the texts in input order."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts.
+
+        Args:
+            texts: at least one string.
+
+        Returns:
+            float32, shape (n, d), in input order.
+
+        Raises:
+            TypeError: an item that is no string, or an encoder that returns no numbers.
+            ValueError: no texts, or vectors of a wrong shape, or NaN among them.
+        """
+        items = check_texts(texts)
+        return check_vectors(self._encode(items), items, self.name)
+
+
+class SentenceTransformerEncoder(BaseEncoder):
+    """A ``SentenceTransformer``: its own pooling and normalisation; its training mode is put back."""
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        batch_size: int = 32,
+        device: str | torch.device | None = None,
+        normalize: bool | None = None,
+        max_length: int | None = None,
+        show_progress: bool | None = None,
+    ) -> None:
+        self.model, self.batch_size, self.device = model, batch_size, device
+        self.normalize, self.max_length, self.show_progress = bool(normalize), max_length, show_progress
+        self.name = name_of(model)
+
+    def _encode(self, texts: list[str]) -> Any:
+        show = self.show_progress
+        if show is None:
+            show = sys.stderr.isatty() and is_main_process() and len(texts) > 8 * self.batch_size
+        was_training, was_length = self.model.training, self.model.max_seq_length
+        try:
+            if self.max_length is not None:
+                self.model.max_seq_length = self.max_length
+            return self.model.encode(
+                texts,
+                batch_size=self.batch_size,
+                device=None if self.device is None else str(self.device),
+                normalize_embeddings=self.normalize,
+                convert_to_numpy=True,
+                show_progress_bar=show,
+            )
+        finally:
+            if self.max_length is not None:
+                self.model.max_seq_length = was_length
+            self.model.train(was_training)
+
+
+class TransformersEncoder(BaseEncoder):
+    """A transformers model with its tokenizer: last hidden state, pooled over the attended tokens."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        batch_size: int = 32,
+        device: str | torch.device | None = None,
+        pooling: str = "mean",
+        normalize: bool = False,
+        max_length: int | None = None,
+        show_progress: bool | None = None,
+    ) -> None:
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
+        self.name = name_of(model)
+        self.model, self.tokenizer = _body(model), tokenizer
+        self.batch_size, self.device, self.pooling = batch_size, device, pooling
+        self.normalize, self.show_progress = normalize, show_progress
+        self.max_length = _max_length(self.model, tokenizer) if max_length is None else max_length
+
+    def _encode(self, texts: list[str]) -> Any:
+        import torch
+
+        limit = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+        fields = self.tokenizer(texts, **limit)
+        order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
+        show = False if self.show_progress is None and len(texts) <= 8 * self.batch_size else self.show_progress
+        starts = progress(range(0, len(texts), self.batch_size), "Encoding", show_progress=show, unit="batch")
+        device = self.model.device if self.device is None else torch.device(self.device)
+        was_training = self.model.training
+        self.model.to(device)
+        self.model.eval()
+        rows: list[Any] = []
+        try:
+            with torch.no_grad():
+                for start in starts:
+                    chosen = order[start : start + self.batch_size]
+                    rows.append(self._forward({k: [v[i] for i in chosen] for k, v in fields.items()}, device))
+        finally:
+            self.model.train(was_training)
+        pooled = torch.cat(rows).numpy()
+        result = np.empty_like(pooled)
+        result[order] = pooled
+        return result
+
+    def _forward(self, fields: dict[str, list[list[int]]], device: torch.device) -> torch.Tensor:
+        """Pooled float32 vectors on the CPU of one batch of unpadded token lists."""
+        import torch
+
+        lengths = [len(ids) for ids in fields["input_ids"]]
+        if min(lengths) == 0:
+            raise ValueError(f"{self.name}: the tokenizer made no token of a text; an empty text has no vector here.")
+        pads = {"input_ids": self.tokenizer.pad_token_id or 0}
+        batch = {
+            # Padded here, on the right: it works for tokenizers without a padding token and puts CLS first.
+            key: torch.tensor([v + [pads.get(key, 0)] * (max(lengths) - len(v)) for v in values], device=device)
+            for key, values in fields.items()
+        }
+        mask = torch.arange(max(lengths), device=device)[None, :] < torch.tensor(lengths, device=device)[:, None]
+        batch["attention_mask"] = mask.long()
+        accepted = inspect.signature(self.model.forward).parameters
+        output = self.model(**{key: value for key, value in batch.items() if key in accepted})
+        hidden = getattr(output, "last_hidden_state", None)
+        if hidden is None or hidden.ndim != 3:
+            raise ValueError(
+                f"{self.name} ({type(self.model).__name__}) is no encoder: its output has no "
+                f"last_hidden_state of shape (batch, tokens, dim). Expected {EXPECTED}."
+            )
+        hidden, keep = hidden.float(), mask[:, :, None]
+        if self.pooling == "mean":
+            pooled = (hidden * keep).sum(dim=1) / keep.sum(dim=1)
+        elif self.pooling == "max":
+            pooled = hidden.masked_fill(~keep, -torch.inf).amax(dim=1)
+        else:
+            pooled = hidden[:, 0]
+        if self.normalize:
+            pooled = torch.nn.functional.normalize(pooled, dim=-1)
+        on_cpu: torch.Tensor = pooled.cpu()
+        return on_cpu
+
+
+class StaticEncoder(BaseEncoder):
+    """Word vectors: the vector of the whole text if it has one, else the mean over its known words."""
+
+    def __init__(self, vectors: Any, *, normalize: bool = False) -> None:
+        self.vectors, self.normalize = vectors, normalize
+        self.name = f"word vectors ({type(vectors).__name__})"
+
+    def _lookup(self, word: str) -> Any:
+        return next((self.vectors[form] for form in (word, word.lower()) if form in self.vectors), None)
+
+    def _encode(self, texts: list[str]) -> Any:
+        rows = []
+        for text in texts:
+            whole = self._lookup(text)
+            found = [whole] if whole is not None else [self._lookup(word) for word in _WORD.findall(text)]
+            known = [np.asarray(vector, dtype=np.float32) for vector in found if vector is not None]
+            if not known:
+                raise ValueError(f"{self.name}: no word of {text!r} has a vector. Leave the text out or add its words.")
+            rows.append(np.mean(known, axis=0))
+        return _unit(np.stack(rows)) if self.normalize else np.stack(rows)
+
+
+class FunctionEncoder(BaseEncoder):
+    """A function of a list of texts, or the ``encode`` method of somebody else's object."""
+
+    def __init__(self, function: Callable[[list[str]], Any], *, name: str, normalize: bool = False) -> None:
+        self.function, self.name, self.normalize = function, name, normalize
+
+    def _encode(self, texts: list[str]) -> Any:
+        vectors = check_vectors(self.function(texts), texts, self.name)
+        return _unit(vectors) if self.normalize else vectors
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    """Vectors of length 1; a vector of zeros stays one."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0), dtype=np.float32)
+
+
+def is_a(model: Any, module: str, name: str) -> bool:
+    """Isinstance without importing: an object of a library exists only if the library is loaded."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(model, kind)
+
+
+def name_of(model: Any) -> str:
+    """Where a model came from, else its class."""
+    if is_a(model, "sentence_transformers", "SentenceTransformer"):
+        card = getattr(model, "model_card_data", None)
+        name = getattr(card, "model_id", None) or getattr(card, "base_model", None)
+        if not name and len(model):
+            name = getattr(getattr(getattr(model[0], "auto_model", None), "config", None), "_name_or_path", None)
+    else:
+        name = getattr(model, "name_or_path", None)
+    return str(name) if name else type(model).__name__
+
+
+def _body(model: Any) -> Any:
+    """The part of a transformers model that gives hidden states: no head, no decoder, adapters left in."""
+    if is_a(model, "peft", "PeftModel"):
+        model = model.get_base_model()
+    body = model.base_model
+    if getattr(body.config, "is_encoder_decoder", False):
+        body = body.get_encoder()
+    return body
+
+
+def _max_length(model: Any, tokenizer: Any) -> int | None:
+    """Most tokens the model can take, or None where neither model nor tokenizer says."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    limits = [positions] if isinstance(positions, int) and positions > 0 else []
+    if limits and getattr(model.config, "model_type", "") in _OFFSET_POSITIONS:
+        limits = [limits[0] - 2]
+    stated = getattr(tokenizer, "model_max_length", None)
+    if isinstance(stated, int) and stated < 10**6:  # tokenizers state 10**30 where nothing is known
+        limits.append(stated)
+    return min(limits) if limits else None

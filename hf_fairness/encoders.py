@@ -1,0 +1,218 @@
+"""One protocol for everything that turns texts into vectors, and a function that makes it of what one has.
+
+``as_encoder`` takes a Hub id, a folder, a SentenceTransformer, a transformers model with its tokenizer, word
+vectors, or a function. Heavy libraries are imported when an adapter needs them.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from hf_fairness._encoder_adapters import (
+    EXPECTED,
+    POOLINGS,
+    BaseEncoder,
+    FunctionEncoder,
+    SentenceTransformerEncoder,
+    StaticEncoder,
+    TransformersEncoder,
+    Vectors,
+    check_texts,
+    check_vectors,
+    is_a,
+)
+from hf_fairness.utils import FairnessWarning
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+__all__ = [
+    "BaseEncoder",
+    "Encoder",
+    "FunctionEncoder",
+    "SentenceTransformerEncoder",
+    "StaticEncoder",
+    "TransformersEncoder",
+    "Vectors",
+    "as_encoder",
+    "check_texts",
+    "check_vectors",
+]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Anything that maps texts to vectors."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts, float32, shape (n, d), in input order."""
+        ...
+
+
+def as_encoder(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    batch_size: int = 32,
+    device: str | torch.device | None = None,
+    pooling: str = "mean",
+    normalize: bool | None = None,
+    max_length: int | None = None,
+    show_progress: bool | None = None,
+) -> BaseEncoder:
+    """Make an encoder of whatever the user has.
+
+    A folder or Hub repository with ``modules.json`` opens as a SentenceTransformer. One with only
+    ``config.json`` opens as AutoModel with ``pooling`` over the attended tokens and normalisation, said in
+    the log. Code from a repository is never run.
+
+    Args:
+        model: a Hub id or local folder; a SentenceTransformer; a transformers (or PEFT) model, whose head is
+            left out; a mapping of words to vectors (gensim's KeyedVectors too); an object with ``encode``; a
+            function.
+        tokenizer: for a transformers model; None looks where the model came from.
+        batch_size: texts per forward pass; batches are sorted by length.
+        device: None means where the model is.
+        pooling: "mean", "cls" or "max", for transformers models; a SentenceTransformer has its own.
+        normalize: scale vectors to length 1; None means what the model does, and yes for a bare AutoModel
+            folder.
+        max_length: tokens; None means what the model can take.
+        show_progress: None means on a terminal, on the main process, when there is much to encode.
+
+    Returns:
+        An object with ``encode(texts) -> float32 (n, d)`` in input order, and ``name``.
+
+    Raises:
+        TypeError: an object that is no encoder.
+        ValueError: a folder without a model, an unknown pooling, a transformers model without tokenizer.
+
+    Example:
+        >>> as_encoder({"a": [1.0, 0.0], "b": [0.0, 1.0]}).encode(["a", "a b"]).tolist()
+        [[1.0, 0.0], [0.5, 0.5]]
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
+    if isinstance(model, BaseEncoder):
+        return model
+    run: dict[str, Any] = {"batch_size": batch_size, "device": device, "show_progress": show_progress}
+    pool: dict[str, Any] = {"pooling": pooling, "max_length": max_length}
+    if isinstance(model, (str, Path)):
+        return _open(model, tokenizer, normalize, run, pool)
+    if is_a(model, "sentence_transformers", "SentenceTransformer"):
+        if pooling != "mean":
+            raise ValueError(f"A SentenceTransformer has its own pooling; got pooling={pooling!r}. Leave it out.")
+        return SentenceTransformerEncoder(model, normalize=normalize, max_length=max_length, **run)
+    if is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel"):
+        found = _tokenizer_of(model) if tokenizer is None else tokenizer
+        return TransformersEncoder(model, found, normalize=bool(normalize), **run, **pool)
+    if isinstance(model, type):
+        raise TypeError(f"model must be an instance; got the class {model.__name__}. Expected {EXPECTED}.")
+    if is_a(model, "transformers", "PreTrainedTokenizerBase"):
+        raise TypeError(f"model is a tokenizer ({type(model).__name__}), which has no vectors. Expected {EXPECTED}.")
+    if callable(getattr(model, "encode", None)) and not isinstance(model, (bytes, bytearray)):
+        return FunctionEncoder(model.encode, name=type(model).__name__, normalize=bool(normalize))
+    if isinstance(model, Mapping) or (hasattr(model, "__getitem__") and hasattr(model, "vector_size")):
+        if not len(model):
+            raise ValueError("model is an empty mapping: word vectors need at least one word.")
+        return StaticEncoder(model, normalize=bool(normalize))
+    if callable(model) and not is_a(model, "torch.nn", "Module"):
+        return FunctionEncoder(model, name=getattr(model, "__name__", type(model).__name__), normalize=bool(normalize))
+    raise TypeError(f"model is no encoder: got {type(model).__name__} ({str(model)[:80]!r}). Expected {EXPECTED}.")
+
+
+def _tokenizer_of(model: Any) -> Any:
+    from transformers import AutoTokenizer
+
+    name = getattr(model, "name_or_path", "")
+    try:
+        if not name:
+            raise ValueError("the model does not say where it came from")
+        return AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{type(model).__name__} needs a tokenizer to encode texts and none was found: {error}. "
+            "Pass tokenizer=AutoTokenizer.from_pretrained(...)."
+        ) from error
+
+
+def _open(
+    name: str | Path, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any]
+) -> BaseEncoder:
+    """Open a folder or a Hub id."""
+    text, folder = str(name), Path(name).expanduser()
+    if not text.strip():
+        raise ValueError(f"model is an empty string. Expected {EXPECTED}.")
+    if folder.is_dir():
+        text = str(folder)
+        has_modules, has_config = (folder / "modules.json").is_file(), (folder / "config.json").is_file()
+        if not (has_modules or has_config):
+            holds = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+            raise ValueError(
+                f"{folder} holds no model: neither modules.json (SentenceTransformer) nor config.json "
+                f"(transformers); it holds {holds}. Point to the folder that save_pretrained wrote."
+            )
+    elif folder.exists():
+        raise ValueError(f"{folder} is a file. Expected the folder that save_pretrained wrote, or a Hub id.")
+    elif isinstance(name, Path) or text.startswith((".", "/", "~")) or text.count("/") > 1:
+        raise ValueError(f"There is no folder {folder}. Expected a local model folder or a Hub id such as org/name.")
+    else:
+        from sentence_transformers.util import is_sentence_transformer_model
+
+        try:
+            has_modules = is_sentence_transformer_model(text)
+        except Exception as error:  # the Hub's client has many: no network, offline mode, no such repository
+            raise ValueError(
+                f"There is no local folder {text!r}, and the Hub did not answer with a model of that id: {error}"
+            ) from error
+    if not has_modules:
+        encoder: BaseEncoder = _open_bare(text, tokenizer, normalize, run, pool)
+    elif pool["pooling"] != "mean":
+        raise ValueError(f"{text} is a SentenceTransformer and has its own pooling; leave out pooling=.")
+    else:
+        from sentence_transformers import SentenceTransformer
+
+        device = None if run["device"] is None else str(run["device"])
+        try:
+            opened = SentenceTransformer(text, device=device, trust_remote_code=False)
+        except Exception as error:
+            raise ValueError(f"{text} does not open as a SentenceTransformer: {error}") from error
+        encoder = SentenceTransformerEncoder(opened, normalize=normalize, max_length=pool["max_length"], **run)
+    encoder.name = text
+    return encoder
+
+
+def _open_bare(
+    name: str, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any]
+) -> BaseEncoder:
+    """Open a folder or id without modules.json as AutoModel and pooling."""
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        model, loaded = AutoModel.from_pretrained(name, trust_remote_code=False, output_loading_info=True)
+        tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
+    except Exception as error:
+        raise ValueError(f"{name} does not open as an encoder: {error} Expected {EXPECTED}.") from error
+    random = [key for key in loaded["missing_keys"] if "pooler" not in key]
+    if random:
+        warnings.warn(
+            f"{name}: {len(random)} weights are not in the checkpoint and were drawn at random, for example "
+            f"{sorted(random)[0]}. Scores of this encoder mean little.",
+            FairnessWarning,
+            stacklevel=4,
+        )
+    scaled = normalize is None or normalize
+    logger.info(
+        "%s has no modules.json: opened as AutoModel with %s pooling%s.",
+        name,
+        pool["pooling"],
+        " and normalisation" if scaled else "",
+    )
+    return TransformersEncoder(model, tokens, normalize=scaled, **run, **pool)

@@ -1,0 +1,211 @@
+"""One audit of one encoder: bias, what a probe can read, and what the encoder is still good for."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
+from hf_fairness.measure.probe import KINDS, probe
+from hf_fairness.measure.seat import seat
+from hf_fairness.measure.utility import similarity_structure, sts
+from hf_fairness.measure.variants import read_variants
+from hf_fairness.scores.cced import cced, cced_change
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+from hf_fairness.utils import progress
+
+logger = logging.getLogger(__name__)
+
+#: Name of the set of variants that this package carries.
+BUILT_IN = "built-in"
+#: Packages whose versions a report states.
+PACKAGES = ("hf-fairness", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
+#: Column of variants whose rows resemble each other; intervals then resample its values.
+CLUSTER_COLUMN = "frame"
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes:
+        report: named numbers, JSON-able; see :func:`audit`.
+        embeddings: per set of variants, per group and ``neutral``: shape (n, d); for pictures.
+    """
+
+    report: dict[str, Any]
+    embeddings: dict[str, dict[str, Vectors]] = field(repr=False)
+
+
+@cache
+def _built_in() -> dict[str, Any]:
+    text = resources.files("hf_fairness.measure").joinpath("data/built_in.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def built_in_tests(attribute: Attribute) -> list[str]:
+    """Names of the SEAT tests that belong to an attribute; empty where there are none."""
+    return list(_built_in().get(f"{attribute.name}.{attribute.language}", {}).get("seat_tests", []))
+
+
+def built_in_variants(attribute: Attribute) -> dict[str, list[str]] | None:
+    """The set of variants that this package carries for an attribute; None where there is none."""
+    if not _built_in().get(f"{attribute.name}.{attribute.language}", {}).get("variants"):
+        return None
+    from hf_fairness.demo import variants
+
+    return variants(with_frame=True)
+
+
+def audit(
+    model: Any,
+    *,
+    reference: Any = None,
+    attribute: str | Attribute = "gender",
+    language: str = "en",
+    variants: Mapping[str, Any] | None = None,
+    sts_pairs: Any = None,
+    seat_tests: Sequence[str] | None = None,
+    n_samples: int = N_SAMPLES,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+    show_progress: bool | None = None,
+    **encoder_options: Any,
+) -> AuditResult:
+    """Measure bias and utility of a text encoder.
+
+    Args:
+        model: whatever ``hf_fairness.encoders.as_encoder`` takes.
+        reference: the encoder before mitigation; adds ``similarity_structure`` and paired intervals of the change.
+        attribute: name, file or object of the attribute.
+        language: language of its terms.
+        variants: further sets by name: output of ``GroupVariants``, or a mapping of groups and ``neutral`` to texts.
+            A column ``frame`` names rows that resemble each other: intervals then resample frames.
+        sts_pairs: rows with ``sentence1``, ``sentence2`` and ``score``, for STS.
+        seat_tests: names of tests; None means those that belong to the attribute.
+        n_samples: most partitions looked at by a permutation test.
+        n_bootstrap: resamples behind each interval.
+        seed: of every draw.
+        show_progress: None means on a terminal.
+        **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.
+
+    Returns:
+        The result, whose ``report`` holds ``seat`` (see `measure.seat`), ``cced`` by set (see `measure.cced`),
+        ``probe`` by kind, ``utility`` (``sts_spearman``, ``similarity_structure``), and what was audited. With
+        ``reference``, ``<key>_change_ci95`` is the paired interval of after minus before.
+
+    Raises:
+        TypeError: a model that is no encoder.
+        ValueError: nothing to measure for this attribute, or bad variants or pairs.
+    """
+    values = load_attribute(attribute, language=language)
+    encoder = as_encoder(model, show_progress=show_progress, **encoder_options)
+    before = None if reference is None else as_encoder(reference, show_progress=show_progress, **encoder_options)
+    sets = _sets(values, variants)
+    tests = built_in_tests(values) if seat_tests is None else list(seat_tests)
+    if not sets and not tests:
+        raise ValueError(
+            f"There are no SEAT tests and no built-in texts for {values.name!r} ({values.language}): "
+            "give texts with variants={name: rows made by GroupVariants}."
+        )
+    settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
+    report: dict[str, Any] = {
+        "model": encoder.label,
+        "attribute": values.name,
+        "language": values.language,
+        "groups": list(values.group_names),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "cced": {},
+        "probe": {},
+    }
+    steps: list[str] = [*(["SEAT"] if tests else []), *sets, "probe", "utility"]
+    embeddings: dict[str, dict[str, Vectors]] = {}
+    for step in progress(steps, f"Audit of {encoder.label}", show_progress=show_progress, unit="part"):
+        if step == "SEAT" and tests:
+            report["seat"] = seat(encoder, tests, reference=before, n_samples=n_samples, **settings)
+        elif step == "probe":
+            report["probe"] = _probes(embeddings, sets, settings)
+        elif step == "utility":
+            report["utility"] = _utility(encoder, before, sts_pairs, settings)
+        else:
+            report["cced"][step], embeddings[step] = _cced(encoder, before, sets[step], values, settings)
+    return AuditResult(report, embeddings)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    built_in = built_in_variants(attribute)
+    sets = {} if built_in is None else {BUILT_IN: built_in}
+    for name, rows in (given or {}).items():
+        if name in (*sets, "SEAT", "probe", "utility"):
+            raise ValueError(f"A set of variants may not be called {name!r}; choose another name.")
+        sets[name] = rows
+    return sets
+
+
+def _clusters(rows: Any) -> list[Hashable] | None:
+    names = getattr(rows, "column_names", None) or list(rows)
+    return list(rows[CLUSTER_COLUMN]) if CLUSTER_COLUMN in names else None
+
+
+def _cced(
+    encoder: BaseEncoder,
+    before: BaseEncoder | None,
+    rows: Any,
+    attribute: Attribute,
+    settings: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Vectors]]:
+    texts = read_variants(rows, groups=attribute.group_names)
+    clusters = texts.keep(_clusters(rows))
+    vectors = texts.embed(encoder)
+    result = {**cced(vectors, clusters=clusters, **settings), "n_skipped": texts.n_skipped}
+    if before is not None:
+        result |= cced_change(texts.embed(before), vectors, clusters=clusters, **settings)
+    return result, vectors
+
+
+def _probes(
+    embeddings: Mapping[str, Mapping[str, Vectors]], sets: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Linear and MLP probe on the first set of variants."""
+    if not embeddings:
+        return {}
+    name = next(iter(embeddings))
+    texts = read_variants(sets[name], groups=[group for group in embeddings[name] if group != "neutral"])
+    clusters = texts.keep(_clusters(sets[name]))
+    return {
+        kind: {**probe(embeddings=embeddings[name], kind=kind, clusters=clusters, **settings), "set": name}
+        for kind in KINDS
+    }
+
+
+def _utility(
+    encoder: BaseEncoder, before: BaseEncoder | None, sts_pairs: Any, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if sts_pairs is not None:
+        found |= sts(encoder, sts_pairs, reference=before, **settings)
+    if before is not None:
+        structure = similarity_structure(before, encoder, **settings)
+        meta = {"sts": found.pop("meta", None), "similarity_structure": structure.pop("meta")}
+        n = {"n_sts": found.pop("n", None), "n_similarity_structure": structure.pop("n")}
+        found |= structure | {key: value for key, value in n.items() if value is not None} | {"meta": meta}
+    return found

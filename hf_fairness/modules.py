@@ -1,0 +1,84 @@
+"""Base classes of the evaluate modules: inputs reach ``_compute`` as they are.
+
+``evaluate.EvaluationModule.compute`` sends its inputs through Arrow, which cannot carry a model, truncates
+floats to a declared integer type and refuses keys that were not declared. The classes here skip that detour
+where nothing was added batch by batch and one process computes; ``add``, ``add_batch`` and several processes
+work as ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import evaluate
+
+
+class _Direct:
+    """Calls ``_compute`` without the detour when it can."""
+
+    num_process: int
+    writer: Any
+
+    def _compute(self, **kwargs: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+        """Compute the module.
+
+        Positional arguments are not allowed. Inputs are handed over as they are, models and arrays included,
+        unless batches were added before or several processes take part.
+
+        Args:
+            predictions: predictions, where the module takes any.
+            references: references, where the module takes any.
+            **kwargs: inputs and options of the module; see below.
+
+        Returns:
+            A dict of results; None on all but the main process.
+
+        """
+        if self.num_process == 1 and self.writer is None:
+            inputs = {"predictions": predictions, "references": references}
+            return self._compute(**{name: value for name, value in inputs.items() if value is not None}, **kwargs)
+        parent: Any = super()
+        result: dict[str, Any] | None = parent.compute(predictions=predictions, references=references, **kwargs)
+        return result
+
+
+class Metric(_Direct, evaluate.Metric):  # type: ignore[misc]
+    """A metric of predictions: declare ``_info``, write ``_compute``, which checks its inputs."""
+
+
+class Measurement(_Direct, evaluate.Measurement):  # type: ignore[misc]
+    """A measurement of a model or of data: declare ``_info``, write ``_compute``, which checks its inputs."""
+
+
+def need(module: str, **inputs: Any) -> None:
+    """Raise unless every input was given.
+
+    Args:
+        module: id of the module, for the message.
+        **inputs: inputs by name; None means not given.
+
+    Raises:
+        ValueError: names what is missing.
+    """
+    missing = [name for name, value in inputs.items() if value is None]
+    if missing:
+        raise ValueError(f"{module}.compute() needs {', '.join(f'{name}=...' for name in missing)}.")
+
+
+def refuse(module: str, expected: str, **inputs: Any) -> None:
+    """Raise if an input was given that the module does not take.
+
+    Args:
+        module: id of the module, for the message.
+        expected: what to give instead.
+        **inputs: inputs by name; None means not given.
+
+    Raises:
+        ValueError: names the inputs and what is expected.
+    """
+    extra = [name for name, value in inputs.items() if value is not None]
+    if extra:
+        raise ValueError(f"{module}.compute() takes no {' and no '.join(extra)}; expected {expected}.")

@@ -1,0 +1,111 @@
+"""STS and similarity structure."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from hf_fairness import measure
+from hf_fairness.demo import corpus_sentences
+from hf_fairness.measure.utility import N_PAIRS, read_scored_pairs, unrelated_pairs
+
+WORDS = {word: np.random.default_rng(i).normal(size=5) for i, word in enumerate("abcdefgh")}
+PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("a", "h"), ("b", "c")]
+
+
+def test_the_built_in_list_is_fixed_and_unrelated():
+    pairs = unrelated_pairs()
+    frame = {sentence.text: sentence.frame for sentence in corpus_sentences()}
+    assert len(pairs) == N_PAIRS == 4000
+    assert len({frozenset(pair) for pair in pairs}) == N_PAIRS
+    assert all(frame[left] != frame[right] for left, right in pairs)
+    unrelated_pairs.cache_clear()
+    assert unrelated_pairs() == pairs
+
+
+def test_structure_of_one_encoder_is_one_and_falls_when_it_changes():
+    same = measure.similarity_structure(WORDS, WORDS, PAIRS)
+    assert same["similarity_structure"] == 1.0
+    other = {word: vector[::-1] * np.arange(5) for word, vector in WORDS.items()}
+    changed = measure.similarity_structure(WORDS, other, PAIRS)
+    assert changed["similarity_structure"] < 0.99
+    assert changed["n"] == 6
+    assert changed["meta"]["pairs_digest"] == same["meta"]["pairs_digest"]
+
+
+def test_minilm_keeps_its_structure_when_little_is_added(minilm):
+    from hf_fairness.demo import corpus
+
+    texts = corpus()[:80]
+    pairs = list(zip(texts[:40], texts[40:], strict=True))
+    noise = np.random.default_rng(0).normal(size=384)
+
+    def nudged(items):
+        vectors = minilm.encode(items, show_progress_bar=False)
+        return vectors + 0.2 * vectors * noise
+
+    result = measure.similarity_structure(minilm, nudged, pairs)
+    assert 0.8 < result["similarity_structure"] < 1.0
+
+
+def test_sts_of_minilm_on_the_real_dev_set(shared, minilm):
+    with (shared / "data/glue/STS-B/dev.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    table = Dataset.from_dict(
+        {
+            "sentence1": [row["sentence1"] for row in rows],
+            "sentence2": [row["sentence2"] for row in rows],
+            "score": [float(row["score"]) for row in rows],
+        }
+    )
+    result = measure.sts(minilm, table)
+    assert result["n"] == 1500
+    assert result["sts_spearman"] == pytest.approx(0.8672, abs=1e-3)
+    low, high = result["sts_spearman_ci95"]
+    assert low < result["sts_spearman"] < high < low + 0.05
+
+
+def test_sts_change_between_models_is_paired():
+    rows = [(left, right, float(i)) for i, (left, right) in enumerate(PAIRS)]
+    result = measure.sts(WORDS, rows, reference=WORDS)
+    assert result["sts_spearman_change_ci95"] == [0.0, 0.0]
+
+
+def test_columns_of_many_containers():
+    columns = {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "label": [1, 2]}
+    expected = read_scored_pairs(columns)
+    for container in (
+        Dataset.from_dict(columns),
+        [("a", "c", 1), ("b", "d", 2)],
+        Dataset.from_dict(columns).to_pandas(),
+    ):
+        left, right, gold = read_scored_pairs(container)
+        assert (left, right, gold.tolist()) == (expected[0], expected[1], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: measure.sts(WORDS, {"sentence1": ["a"], "score": [1]}), ValueError, "sentence2"),
+        (lambda: measure.sts(WORDS, "text"), TypeError, "sentence1, sentence2 and score"),
+        (lambda: measure.sts(WORDS, [("a", "b", "high")] * 3), ValueError, "score must be numbers"),
+        (lambda: measure.sts(WORDS, [("a", "b", 1.0)] * 3), ValueError, "all equal"),
+        (lambda: measure.sts(WORDS, [("a", "b", 1.0), ("c", "d", 2.0)]), ValueError, "at least 3"),
+        (lambda: measure.sts(WORDS, []), ValueError, "sentence1 is empty"),
+        (lambda: measure.sts(3, [("a", "b", 1.0)] * 3), TypeError, "no encoder: got int"),
+        (lambda: measure.similarity_structure(WORDS, WORDS, ["ab"]), TypeError, r"pairs\[0\]"),
+        (lambda: measure.similarity_structure(WORDS, WORDS, []), ValueError, "empty"),
+        (lambda: measure.similarity_structure(WORDS, WORDS, PAIRS[:2]), ValueError, "at least 3"),
+        (
+            lambda: measure.similarity_structure(WORDS, lambda t: np.ones((len(t), 2)), PAIRS),
+            ValueError,
+            "all equal",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
