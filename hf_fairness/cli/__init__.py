@@ -68,7 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module.main(rest)
     except KeyboardInterrupt:
-        print("\nhf-fairness: stopped. Run the same command again to go on from the last finished stage.", file=sys.stderr)
+        print(
+            "\nhf-fairness: stopped. Run the same command again to go on from the last finished stage.",
+            file=sys.stderr,
+        )
         return 130
     except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
         if traceback:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,8 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
     if path.is_file():
         if path.suffix not in _FORMATS:
             raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
-        options = {"delimiter": "\t"} if path.suffix == ".tsv" else {}
+        # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
+        options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
         rows = load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
     elif (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
         loaded = load_from_disk(source)
@@ -88,6 +90,34 @@ def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
 
 
 _TEXT_TYPES = ("string", "large_string")
+
+
+def open_variants(sources: Sequence[str] | None, groups: Sequence[str]) -> dict[str, Dataset]:
+    """Sets of variants to measure on, by name.
+
+    Args:
+        sources: files or ids, as `open_dataset` takes them; the name of a set is the file's name without ending.
+        groups: names of the groups that each must have a column for, beside ``neutral``.
+
+    Returns:
+        The sets.
+
+    Raises:
+        ValueError: a column is missing, or two sets have one name.
+    """
+    found: dict[str, Dataset] = {}
+    for source in sources or []:
+        name = Path(source).stem
+        if name in found:
+            raise ValueError(f"Two sets of variants are called {name!r}: rename one of the files.")
+        rows = open_dataset(source)
+        if not has_variants(rows, groups):
+            raise ValueError(
+                f"{source} has the columns {', '.join(rows.column_names)}; expected {', '.join(groups)} and neutral: "
+                "one version of the same text in each. GroupVariants (hf_fairness.augment) makes them from texts."
+            )
+        found[name] = rows
+    return found
 
 
 def has_variants(rows: Dataset, groups: Sequence[str], neutral: str = "neutral") -> bool:

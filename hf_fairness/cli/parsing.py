@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def parse(
 
 
 def _hide_inherited(parser: argparse.ArgumentParser, classes: Sequence[type[Any]], common: Sequence[str]) -> None:
-    own = {name for cls in classes for name in cls.__dict__.get("__annotations__", {})} | set(common)
+    own = {name for cls in classes for name in inspect.get_annotations(cls)} | set(common)
     for action in parser._actions:
         if action.dest not in own | {"help", "config", "help_all"}:
             action.help = argparse.SUPPRESS

@@ -1,0 +1,136 @@
+"""`hf-fairness audit`: measure bias and utility of a text encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.cli.parsing import parse
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+
+DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
+retained utility. Writes report.html, audit.json and card_section.md, the section of a model card on bias. No number
+says that a model is fair; each comes with its interval, its convention and what it does not show."""
+
+
+@dataclass
+class AuditArguments:
+    """What `hf-fairness audit` can be told."""
+
+    model_name_or_path: str = field(metadata={"help": "Encoder to measure: id on the Hub, or a local folder."})
+    output: str = field(default="report", metadata={"help": "Folder for the report."})
+    reference_model: str | None = field(
+        default=None,
+        metadata={"help": "The encoder before mitigation: it is audited too, and the report compares the two."},
+    )
+    dataset: str | None = field(
+        default=None,
+        metadata={"help": "Texts (or variants of texts) to measure CCED on, beside the built-in ones: file or Hub id."},
+    )
+    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
+    text_column: str | None = field(default=None, metadata={"help": "Column of the texts."})
+    max_rows: int = field(default=5000, metadata={"help": "Use at most the first so many rows of the data set."})
+    evaluation: list[str] | None = field(
+        default=None,
+        metadata={"help": "Files with one text column per group and `neutral` to measure CCED on."},
+    )
+    sts_pairs: str | None = field(
+        default=None, metadata={"help": "File with sentence1, sentence2 and score, for STS Spearman."}
+    )
+    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are compared."})
+    language: str = field(default="en", metadata={"help": "Language of the texts."})
+    seat_tests: list[str] | None = field(
+        default=None, metadata={"help": "Names of SEAT tests; default: those of the attribute, and 1 and 2."}
+    )
+    pooling: str = field(default="mean", metadata={"help": "Pooling of a bare model: mean, cls or max."})
+    normalize: bool | None = field(
+        default=None,
+        metadata={"help": "Scale embeddings to length 1; default: as the model does, yes for a bare one."},
+    )
+    max_length: int | None = field(default=None, metadata={"help": "Cut texts to this many tokens."})
+    batch_size: int = field(default=32, metadata={"help": "Texts per forward."})
+    device: str | None = field(default=None, metadata={"help": "Where to run, for example cpu or cuda:0."})
+    n_samples: int = field(default=N_SAMPLES, metadata={"help": "Most partitions a permutation test looks at."})
+    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
+    seed: int = field(default=0, metadata={"help": "Seed of every draw."})
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns the report as written."""
+    (arguments,) = parse(
+        [AuditArguments],
+        argv,
+        prog="hf-fairness audit",
+        description=DESCRIPTION,
+        positional="model_name_or_path",
+    )
+    return run(arguments)
+
+
+def run(arguments: AuditArguments) -> dict[str, Any]:
+    """Audit, write the report, print the table."""
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.measure.audit import audit
+    from hf_fairness.report import delta_table, summarize, text_table, write_report
+    from hf_fairness.report.projection import pictures
+
+    attribute = load_attribute(arguments.attribute, language=arguments.language)
+    sets: dict[str, Any] = dict(open_variants(arguments.evaluation, attribute.group_names))
+    if arguments.dataset is not None:
+        name = Path(arguments.dataset).stem
+        sets[name] = _variants(arguments, attribute)
+    options: dict[str, Any] = {
+        "attribute": attribute,
+        "variants": sets,
+        "sts_pairs": None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
+        "seat_tests": arguments.seat_tests,
+        **{name: getattr(arguments, name) for name in _PASSED_ON},
+    }
+    reference = arguments.reference_model
+    before = None if reference is None else audit(reference, **options)
+    after = audit(arguments.model_name_or_path, reference=reference, **options)
+    report, earlier = after.report, None if before is None else before.report
+    if after.embeddings:
+        first = next(iter(after.embeddings))
+        if before is None or earlier is None:
+            report["projection"] = pictures(after.embeddings[first])["before"]
+        else:
+            drawn = pictures(before.embeddings[first], after.embeddings[first])
+            report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
+    paths = write_report(report, arguments.output, before=earlier)
+    rows = delta_table(report, earlier, None)
+    print(text_table(rows))
+    if earlier is not None:
+        print(f"\n{summarize(rows).headline}")
+    print()
+    for path in paths.values():
+        print(f"{path.name:>16}  {path}")
+    return report
+
+
+_PASSED_ON = (
+    "n_samples",
+    "n_bootstrap",
+    "seed",
+    "batch_size",
+    "device",
+    "pooling",
+    "normalize",
+    "max_length",
+)
+
+
+def _variants(arguments: AuditArguments, attribute: Any) -> Any:
+    from hf_fairness.augment import GroupVariants
+
+    source = str(arguments.dataset)
+    rows = open_dataset(source, split=arguments.dataset_split)
+    rows = rows.select(range(min(len(rows), arguments.max_rows)))
+    if arguments.text_column is None and has_variants(rows, attribute.group_names):
+        return rows
+    column = text_column(rows, arguments.text_column, source)
+    function = GroupVariants(column, attribute=attribute)
+    return rows.map(function, batched=True, remove_columns=rows.column_names, desc="Making variants")

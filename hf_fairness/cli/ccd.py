@@ -1,0 +1,110 @@
+"""`hf-fairness ccd`: from texts and an encoder to a mitigated encoder with a card that says what changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import is_main_process
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers import CCDConfig
+    from hf_fairness.trainers.recipes import CCDArguments
+
+logger = logging.getLogger(__name__)
+
+DESCRIPTION = """Make an encoder keep equal distances between the versions of a text about each group and its neutral
+version (content-conditional debiasing, Deng et al. 2024). Measures bias and utility before and after, beside a control,
+and writes OUTPUT_DIR/report (HTML, JSON, Markdown) and OUTPUT_DIR/model (opens with SentenceTransformer or AutoModel).
+A killed run goes on where it stopped. On several processes: torchrun --nproc_per_node 2 $(which hf-fairness) ccd ..."""
+
+#: Settings of the Trainer that `--help` shows beside those of the method.
+COMMON = (
+    "output_dir",
+    "learning_rate",
+    "num_train_epochs",
+    "max_steps",
+    "per_device_train_batch_size",
+    "per_device_eval_batch_size",
+    "gradient_accumulation_steps",
+    "seed",
+    "use_cpu",
+    "bf16",
+    "push_to_hub",
+    "hub_model_id",
+    "hub_private_repo",
+)
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns what the pipeline returns."""
+    from hf_fairness.trainers import CCDConfig
+    from hf_fairness.trainers.recipes import CCDArguments
+
+    arguments, config = parse(
+        [CCDArguments, CCDConfig], argv, prog="hf-fairness ccd", description=DESCRIPTION, common=COMMON
+    )
+    return run(arguments, config)
+
+
+def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
+    """Open the data, run the pipeline, print what changed, push if asked to."""
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.trainers.recipes import run_ccd
+
+    groups = load_attribute(arguments.attribute, language=arguments.language).group_names
+    rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    ready = arguments.text_column is None and has_variants(rows, groups)
+    result = run_ccd(
+        arguments,
+        config,
+        rows,
+        text_column=None if ready else text_column(rows, arguments.text_column, arguments.dataset),
+        evaluation=open_variants(arguments.evaluation, groups),
+        sts_pairs=None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
+    )
+    if is_main_process():
+        print_changes(result)
+        if config.push_to_hub:
+            result["url"] = push(result["model"], config)
+            print(f"Pushed to {result['url']}")
+    return result
+
+
+def print_changes(result: dict[str, Any]) -> None:
+    """Print the table of what was measured before and after, and where the files are."""
+    from hf_fairness.report import delta_table, summarize, text_table
+
+    rows = delta_table(result["after"], result["before"], result["control"])
+    print(text_table(rows))
+    print()
+    print(summarize(rows).headline)
+    print()
+    for name, path in result["report"].items():
+        print(f"{name:>16}  {path}")
+    print(f"{'model':>16}  {result['model']}")
+
+
+def push(folder: Path, config: CCDConfig) -> str:
+    """Upload a finished model folder to the Hub; a repository that exists is updated.
+
+    Args:
+        folder: the model with its card.
+        config: ``hub_model_id`` (default: name of the output folder), ``hub_private_repo``, ``hub_token``.
+
+    Returns:
+        Address of the repository.
+    """
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=config.hub_token)
+    name = config.hub_model_id or Path(config.output_dir).resolve().name
+    repo = api.create_repo(name, private=config.hub_private_repo, exist_ok=True)
+    api.upload_folder(
+        repo_id=repo.repo_id, folder_path=folder, commit_message="Add model mitigated with hf-fairness ccd"
+    )
+    return str(repo)

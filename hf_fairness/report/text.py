@@ -1,0 +1,142 @@
+"""Words and numbers as people read them: formatting, limits, and what was not measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from hf_fairness.report.schema import AuditLike
+from hf_fairness.report.values import Interval, mapping, non_finite, read_values
+
+#: Stands for a number that was not measured.
+ABSENT = "–"
+
+#: Said in every report, whatever the numbers are.
+DISCLAIMER = (
+    "These are measurements of a few kinds of bias on the texts named here. They do not show that the model "
+    "is fair, and no set of such numbers could."
+)
+
+#: How the columns are to be read.
+CONVENTIONS = (
+    "SEAT effect size d: difference of the mean association of two target sets, divided by the standard "
+    "deviation (ddof = 1) over both; 0 is ideal for bias tests, while a high positive d is good for the "
+    "retention tests. The p-value to quote is the word-clustered one; sentences made from one word are not "
+    "independent.",
+    "CCED: mean over texts and group pairs of the absolute difference of the distances of the two group "
+    "versions of a text to its neutral version; 0 is ideal. Texts without group terms are left out and "
+    "counted as skipped.",
+    "CCED / mean distance: the same, divided by the mean distance to the neutral text, so that an encoder "
+    "that merely draws all embeddings together gains nothing.",
+    "Probe: accuracy of a classifier that reads the group from the embedding; at chance it reads nothing. "
+    "The texts name the group, so a high value alone is no harm; it says what the embedding still tells.",
+    "Similarity structure: Spearman correlation of the cosine similarities of unrelated sentence pairs "
+    "under this encoder and under the original one; 1 means that nothing moved.",
+    "Brackets hold 95 % confidence intervals. A change counts as clear when the interval of the paired "
+    "difference excludes 0 or, where no such interval is given, when the two intervals do not overlap; a "
+    "change of d below 0.15 never counts, as two seeds of one training differ by that much.",
+)
+
+#: What no number of the report can show.
+LIMITS = (
+    "An interval covers the choice of the test items only: not the seed of the training, the wording of the "
+    "templates, or the choice of the word lists.",
+    "SEAT uses simple template sentences. Low effect sizes there do not mean that longer, natural texts are "
+    "free of the association.",
+    "An association in embeddings is not a harm, and its absence prevents none. What happens to people "
+    "depends on the application, which has to be measured there, with the people concerned.",
+    "Bias that shows in other ways, such as worse service for a group, stereotyped wording or erasure of a "
+    "group, is not seen by distances between embeddings.",
+    "A group that the word lists do not name is invisible here.",
+)
+
+_SECTIONS = {
+    "seat": "Associations between groups and concepts (SEAT)",
+    "cced": "Distances of group versions to the neutral text (CCED)",
+    "probe": "How well a probe reads the group from the embedding",
+    "utility": "Retained utility",
+}
+
+
+def format_number(value: float | None) -> str:
+    """Three decimals, a true minus sign, and powers of ten for what would round to 0."""
+    if value is None:
+        return ABSENT
+    if value != 0 and abs(value) < 0.0005:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    elif abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.3f}"
+    return text.replace("-", "−")
+
+
+def format_interval(ends: Interval | None) -> str:
+    """``[low, high]``, or an empty string where there is none."""
+    return f"[{format_number(ends[0])}, {format_number(ends[1])}]" if ends else ""
+
+
+def format_percent(fraction: float | None) -> str:
+    """A signed percentage, one decimal below 10 %."""
+    if fraction is None:
+        return ""
+    percent = fraction * 100
+    text = f"{percent:+.0f}" if abs(percent) >= 10 else f"{percent:+.1f}"
+    text = "0.0" if text in {"+0.0", "-0.0"} else text
+    return f"{text}\N{NO-BREAK SPACE}%".replace("-", "−")
+
+
+def format_change(change: float | None, relative: float | None, *, of_size: bool = False) -> str:
+    """The change with its sign and, in brackets, as a share of the value (or its size) before."""
+    if change is None:
+        return ABSENT
+    signed = ("+" if change > 0 else "") + format_number(change)
+    percent = format_percent(relative)
+    return f"{signed} ({'size ' if of_size else ''}{percent})" if percent else signed
+
+
+def display_name(label: object) -> str:
+    """Name of a model for a public page: a Hub id stays, of a folder only the last part is shown."""
+    text = str(label).strip() or "unnamed model"
+    if text.startswith(("/", "~", "./", "../", "\\")) or re.match(r"^[A-Za-z]:[\\/]", text):
+        path = PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
+        return path.name or "unnamed model"
+    return text
+
+
+def missing_sections(audit: AuditLike) -> list[str]:
+    """What this audit left out, in words: its own list, empty sections, then numbers that were not finite."""
+    stated = audit.get("not_measured")
+    found = [str(item) for item in stated] if isinstance(stated, (list, tuple)) else []
+    found += [f"{text}: no result in this audit" for key, text in _SECTIONS.items() if not mapping(audit, key)]
+    utility = mapping(audit, "utility")
+    if utility and not any(value.metric == "sts_spearman" for value in read_values(audit)):
+        found.append("Agreement with human similarity scores: no labelled pairs were given")
+    paths = [path for path in non_finite(audit) if not path.startswith("projection")]
+    found += [f"{path}: the result was not a finite number and is left out" for path in paths]
+    attribute = str(audit.get("attribute") or "the one named above")
+    language = str(audit.get("language") or "the one named above")
+    found.append(f"Other attributes than {attribute}, and combinations of attributes")
+    found.append(f"Other languages than {language}")
+    found.append("Effects in an application: retrieval, ranking, classification, with real users")
+    return list(dict.fromkeys(found))
+
+
+def flatten(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Name and text of every scalar in a nested record; lists are joined, curves left out, paths cut."""
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if key in {"loss_curve", "log_history"} or value is None:
+            continue
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{name}.")
+        elif isinstance(value, (list, tuple)):
+            if all(isinstance(item, (str, int, float)) for item in value):
+                yield name, ", ".join(map(str, value))
+        elif isinstance(value, float):
+            yield name, f"{value:.6g}"
+        else:
+            yield name, display_name(value)

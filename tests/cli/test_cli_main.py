@@ -1,0 +1,80 @@
+"""The entry of the command: help, unknown commands, errors in one line, and what it does not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import hf_fairness
+from hf_fairness.cli import COMMANDS, main
+
+
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in COMMANDS)
+
+
+def test_no_command_is_wrong_usage(capsys):
+    assert main([]) == 2
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == hf_fairness.__version__
+
+
+def test_unknown_command(capsys):
+    assert main(["audti"]) == 2
+    assert "unknown command 'audti'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_each_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert f"hf-fairness {name}" in text
+    assert "--config" in text
+
+
+def test_help_of_the_command_loads_no_model_library():
+    code = (
+        "import sys; from hf_fairness.cli import main; main(['--help']); "
+        "print([m for m in ('torch', 'transformers', 'datasets', 'sentence_transformers') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["audit", "no/such/folder", "--dataset", "x.doc"], "x.doc"),
+        (["audit", "{empty}"], "neither"),
+        (["ccd", "--model_name_or_path", "{empty}", "--dataset", "{csv}"], "choose one with --text_column"),
+        (
+            ["ccd", "--model_name_or_path", "{empty}", "--dataset", "{csv}", "--text_column", "c"],
+            "no column 'c'",
+        ),
+        (["ccd", "--model_name_or_path", "m", "--attribute", "shoes"], "shoes"),
+        (["ccd", "--model_name_or_path", "m", "--sweep", "rho"], "expected 'beta'"),
+        (["ccd", "--model_name_or_path", "m", "--evaluation", "{csv}"], "expected male, female and neutral"),
+        (["audit", "{empty}", "--config", "nowhere.yaml"], "there is no such file"),
+    ],
+)
+def test_bad_input_ends_in_one_line(words, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows.csv").write_text("a,b\nShe sings.,He sings.\n")
+    (tmp_path / "x.doc").write_text("?")
+    places = {"{empty}": str(tmp_path / "empty"), "{csv}": str(tmp_path / "rows.csv")}
+    assert main([places.get(word, word) for word in words]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
