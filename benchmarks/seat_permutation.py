@@ -28,9 +28,7 @@ def setup(quick: bool) -> State:
     """Draw associations as a real encoder gives them: small numbers, X a little higher."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(0.01, 0.03, SENTENCES), rng.normal(0.0, 0.03, SENTENCES)
-    return State(
-        x.tolist(), y.tolist(), DRAWS // 10 if quick else DRAWS, LOOP_DRAWS // 4 if quick else LOOP_DRAWS
-    )
+    return State(x.tolist(), y.tolist(), DRAWS // 10 if quick else DRAWS, LOOP_DRAWS // 4 if quick else LOOP_DRAWS)
 
 
 def subject(state: State) -> float:

@@ -201,12 +201,10 @@ def _dataset(digest: _Hash, dataset: Any, where: str) -> None:
 
 def _column(digest: _Hash, column: Any, where: str) -> None:
     """Feed one Arrow column: where it is null, then the other values, whatever its buffers look like."""
-    import pyarrow  # type: ignore[import-untyped]
-    import pyarrow.compute  # type: ignore[import-untyped]
+    import pyarrow
+    import pyarrow.compute
 
-    if isinstance(
-        column, pyarrow.ChunkedArray
-    ):  # combine_chunks keeps an array that is too long for one chunk
+    if isinstance(column, pyarrow.ChunkedArray):  # combine_chunks keeps an array that is too long for one chunk
         column = pyarrow.concat_arrays(column.chunks)
     if isinstance(column, pyarrow.ExtensionArray):
         column = column.storage
@@ -231,9 +229,7 @@ def _column(digest: _Hash, column: Any, where: str) -> None:
         _column(digest, pyarrow.compute.list_flatten(column), where)
     elif types.is_dictionary(kind):
         _column(digest, column.dictionary_decode(), where)
-    elif (
-        types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
-    ):
+    elif types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind):
         _feed_array(digest, column.to_numpy(zero_copy_only=False), where)
     else:
         raise TypeError(f"content_key cannot hash {where}: cast the column from {kind} first.")

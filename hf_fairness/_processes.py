@@ -124,9 +124,7 @@ class Board:
                     return decision
                 if dead:
                     raise RuntimeError(f"Rank 0 ended before stage {name!r} was done; see its own message.")
-                dead = not _alive(
-                    state
-                )  # its last note may have come after the one just read: look once more
+                dead = not _alive(state)  # its last note may have come after the one just read: look once more
             if not dead:
                 time.sleep(POLL_SECONDS)
 

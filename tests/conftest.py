@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent))  # for helpers of the tests; last, so that it shadows nothing
-from fake_hub import fake_hub  # noqa: E402, F401 - a fixture
+from fake_hub import fake_hub  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -120,9 +120,7 @@ class FakeHub:
         )
         if done.returncode:
             known = "\n".join(self.requests[-10:])
-            raise AssertionError(
-                f"exit {done.returncode}\n{done.stdout}\n{done.stderr}\nlast requests:\n{known}"
-            )
+            raise AssertionError(f"exit {done.returncode}\n{done.stdout}\n{done.stderr}\nlast requests:\n{known}")
         return done.stdout
 
 
@@ -192,9 +190,7 @@ class Handler(BaseHTTPRequestHandler):
         files = [
             {
                 "path": file["path"],
-                "uploadMode": "lfs"
-                if file["path"].endswith(LARGE) or file["size"] > 1_000_000
-                else "regular",
+                "uploadMode": "lfs" if file["path"].endswith(LARGE) or file["size"] > 1_000_000 else "regular",
                 "shouldIgnore": False,
             }
             for file in json.loads(self.body)["files"]
@@ -228,14 +224,10 @@ class Handler(BaseHTTPRequestHandler):
             elif key in ("deletedFile", "deletedFolder"):
                 gone = value["path"].rstrip("/")
                 files = {
-                    path: data
-                    for path, data in files.items()
-                    if path != gone and path[: len(gone) + 1] != gone + "/"
+                    path: data for path, data in files.items() if path != gone and path[: len(gone) + 1] != gone + "/"
                 }
         sha = repo.commit(files)
-        self.reply(
-            200, {"commitUrl": f"{self.hub.url}/{id}/commit/{sha}", "commitOid": sha, "hookOutput": ""}
-        )
+        self.reply(200, {"commitUrl": f"{self.hub.url}/{id}/commit/{sha}", "commitOid": sha, "hookOutput": ""})
 
     def info(self, type: str, id: str, rev: str | None) -> None:
         sha, files = self.hub.repo(type, id).at(rev or "main")
@@ -259,9 +251,7 @@ class Handler(BaseHTTPRequestHandler):
             raise NotFound("EntryNotFound")
         deep = self.query.get("recursive", ["false"])[0].lower() in ("true", "1")
         entries = [entry(name, files) for name in inside if deep or "/" not in name[len(below) :]]
-        folders = {
-            name[: at.start()] for name in inside for at in re.finditer("/", name) if at.start() >= len(below)
-        }
+        folders = {name[: at.start()] for name in inside for at in re.finditer("/", name) if at.start() >= len(below)}
         entries += [entry(name, files) for name in folders if deep or "/" not in name[len(below) :]]
         self.reply(200, sorted(entries, key=lambda item: item["path"]))
 

@@ -201,9 +201,7 @@ def test_a_study_names_its_sources(project: Path, sources) -> None:
 
 
 def test_only_what_runs_counts() -> None:
-    source = (
-        '"""Doc."""\nimport x  # why\n\n\ndef f():\n    """Do."""\n    # note\n    return """a\n\n# b\n"""\n'
-    )
+    source = '"""Doc."""\nimport x  # why\n\n\ndef f():\n    """Do."""\n    # note\n    return """a\n\n# b\n"""\n'
     assert study.code_only(source) == 'import x\ndef f():\n    return """a\n\n# b\n"""'
 
 

@@ -218,9 +218,7 @@ def test_a_dataset_is_its_rows_not_its_history(tmp_path: Path) -> None:
     twins = {
         "built again": dataset(),
         "from disk": Dataset.load_from_disk(str(tmp_path / "disk")),
-        "from parquet": Dataset.from_parquet(
-            str(tmp_path / "data.parquet"), cache_dir=str(tmp_path / "cache")
-        ),
+        "from parquet": Dataset.from_parquet(str(tmp_path / "data.parquet"), cache_dir=str(tmp_path / "cache")),
         "in chunks": halves,
         "through indices": data.select(backwards).select(backwards),
         "flattened indices": data.select(backwards).select(backwards).flatten_indices(),
@@ -279,9 +277,7 @@ def test_extension_columns_and_dates_are_content_too() -> None:
 
 
 def test_many_rows_are_quick_and_chunks_do_not_count() -> None:
-    data = Dataset.from_dict(
-        {"text": [f"sentence number {i}" for i in range(60_000)], "n": list(range(60_000))}
-    )
+    data = Dataset.from_dict({"text": [f"sentence number {i}" for i in range(60_000)], "n": list(range(60_000))})
     cut = concatenate_datasets([data.select(range(17)), data.select(range(17, 60_000))])
     assert content_key(data) == content_key(cut)
     changed = data.select([*range(59_998), 59_999, 59_998])

@@ -110,18 +110,14 @@ def test_every_metric_is_whole(wheel: list[str]) -> None:
     folders = [path for path in (ROOT / "metrics").iterdir() if (path / "__init__.py").is_file()]
     assert {path.name for path in folders} >= {"seat", "cced"}
     parts = ("app.py", "README.md", "requirements.txt")
-    wanted = {
-        f"hf_fairness/metrics/{path.name}/{name}" for path in folders for name in (f"{path.name}.py", *parts)
-    }
+    wanted = {f"hf_fairness/metrics/{path.name}/{name}" for path in folders for name in (f"{path.name}.py", *parts)}
     assert sorted(wanted - set(wheel)) == []
 
 
 def test_setup_cfg_lists_exactly_the_packages_there_are() -> None:
     listed = setup_cfg()["options"]["packages"].split()
     assert len(set(listed)) == len(listed)
-    there = {
-        Path(name).parent.as_posix().replace("/", ".") for name in modules() if name.endswith("/__init__.py")
-    }
+    there = {Path(name).parent.as_posix().replace("/", ".") for name in modules() if name.endswith("/__init__.py")}
     assert set(listed) == there
     for package in listed:
         assert (folder_of(package) / "__init__.py").is_file(), package
@@ -156,14 +152,10 @@ print(json.dumps([[name for name in {heavy} if name in sys.modules], threading.a
 """
 
 
-@pytest.mark.parametrize(
-    "module", ["hf_fairness", "hf_fairness.attributes", "hf_fairness.runs", "hf_fairness.cli"]
-)
+@pytest.mark.parametrize("module", ["hf_fairness", "hf_fairness.attributes", "hf_fairness.runs", "hf_fairness.cli"])
 def test_importing_is_cheap(module: str) -> None:
     code = IMPORT.format(module=module, heavy=HEAVY)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[], 1]
     assert done.stderr == ""

@@ -111,8 +111,7 @@ def fillings(frame: Frame, lists: WordLists, number: int, *, seed: int = 0) -> l
                 break
         else:
             raise ValueError(
-                f"Frame {frame.id}: got {len(chosen)} different fillings, expected {number}; "
-                "add options to its slots."
+                f"Frame {frame.id}: got {len(chosen)} different fillings, expected {number}; add options to its slots."
             )
     return chosen
 

@@ -56,10 +56,7 @@ def both_groups() -> list[tuple[Frame, str]]:
     """Every filled frame in its male and its female form."""
     patterns, lists = load_frames("frames.json")
     return [
-        (frame, realize(text, group))
-        for frame in patterns
-        for text in fillings(frame, lists, 8)
-        for group in (0, 1)
+        (frame, realize(text, group)) for frame in patterns for text in fillings(frame, lists, 8) for group in (0, 1)
     ]
 
 
@@ -103,9 +100,7 @@ def test_content_does_not_depend_on_gender():
 
 def sorted_sentences():
     position = {frame.id: index for index, frame in enumerate(frames())}
-    return sorted(
-        corpus_sentences(), key=lambda sentence: position[sentence.frame]
-    )  # stable: fillings keep order
+    return sorted(corpus_sentences(), key=lambda sentence: position[sentence.frame])  # stable: fillings keep order
 
 
 def test_every_frame_says_who_in_both_forms():
@@ -231,9 +226,7 @@ def test_no_frame_of_winogenders_shape():
     found = {frame.id: text for frame, text in both_groups() if shape.search(text)}
     assert not found
     triples = variants(with_frame=True)
-    assert not {
-        i: text for i, text in zip(triples["frame"], triples["female"], strict=True) if shape.search(text)
-    }
+    assert not {i: text for i, text in zip(triples["frame"], triples["female"], strict=True) if shape.search(text)}
 
 
 def test_the_shape_heuristic_knows_winogender(shared):

@@ -20,18 +20,14 @@ RUN = "from hf_fairness.demo import minilm_path; print(minilm_path())"
 def run_python(code: str, first_on_path: Path | None = None) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(filter(None, [str(first_on_path or ""), os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
 def test_real_model_is_found_and_checked(minilm_path):
     folder = Path(demo.minilm_path())
     assert folder == Path(minilm_path).resolve()
     assert (
-        hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-        == WEIGHTS_SHA256
-        == file_sha256(folder / WEIGHTS)
+        hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest() == WEIGHTS_SHA256 == file_sha256(folder / WEIGHTS)
     )
 
 

@@ -24,9 +24,7 @@ def grams(tokens: list[str]) -> set[tuple[str, ...]]:
 
 def corpus_in_both_groups() -> list[str]:
     patterns, lists = load_frames("frames.json")
-    return [
-        realize(text, group) for frame in patterns for text in fillings(frame, lists, 8) for group in (0, 1)
-    ]
+    return [realize(text, group) for frame in patterns for text in fillings(frame, lists, 8) for group in (0, 1)]
 
 
 def audit_texts() -> list[str]:
@@ -68,12 +66,7 @@ def gendered_forms() -> set[str]:
     """Every form that stands in a group slot of the corpus or the triples."""
     texts = [frame.text for frame in (*frames(), *triple_frames())]
     for name in ("frames.json", "triples.json"):
-        texts += [
-            option
-            for lists in load_frames(name)[1].values()
-            for options in lists.values()
-            for option in options
-        ]
+        texts += [option for lists in load_frames(name)[1].values() for options in lists.values() for option in options]
     slots = [slot for text in texts for slot in GROUP_SLOT.findall(text)]
     return {word for slot in slots for form in slot.split("|") for word in words(form)} - NOT_GENDERED
 

@@ -1,0 +1,7 @@
+"""`python -m hf_fairness` is the `hf-fairness` command."""
+
+import sys
+
+from hf_fairness.cli import main
+
+sys.exit(main())

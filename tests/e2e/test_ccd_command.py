@@ -1,0 +1,230 @@
+"""`hf-fairness ccd` as a user runs it, on a tiny random model: stages, resume, push, pull, and two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_hub import FakeHub
+
+ROWS = 96
+COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", "--use_cpu", "--report_to", "none", "--disable_tqdm", "True"]
+
+
+def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
+    """Save a random BERT whose word pieces are letters, so that it reads any English text."""
+    import torch
+    import transformers
+    from transformers import BertTokenizerFast
+
+    letters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-/$%&"]
+    words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters), *words]
+    tokenizer = BertTokenizerFast(vocab={piece: place for place, piece in enumerate(pieces)}, model_max_length=128)
+    settings = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    config = transformers.BertConfig(
+        vocab_size=len(pieces), hidden_size=32, max_position_embeddings=128, initializer_range=0.3, **settings
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        getattr(transformers, class_name)(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def command(*words: object, env: dict[str, str] | None = None, check: bool = True, processes: int = 1):
+    """Run hf-fairness in a process of its own, or under torchrun in several."""
+    start = ["-m", "hf_fairness"]
+    if processes > 1:
+        start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes), "-m", "hf_fairness"]
+    done = subprocess.run(
+        [sys.executable, *start, *map(str, words)],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **(env or {})},
+        capture_output=True,
+        text=True,
+    )
+    if check and done.returncode:
+        pytest.fail(f"{done.args} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    return make_encoder(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, encoder) -> tuple[Path, str]:
+    """Output of one whole run, and what it printed."""
+    out = tmp_path_factory.mktemp("ccd") / "out"
+    done = command("ccd", "--model_name_or_path", encoder, "--output_dir", out, "--logging_steps", 1, *COMMON)
+    return out, done.stdout
+
+
+def stages(out: Path) -> dict[str, dict]:
+    return {entry["stage"]: entry for entry in json.loads((out / "manifest.json").read_text())["stages"]}
+
+
+def losses(out: Path, stage: str = "train") -> list[float]:
+    return [entry["loss"] for entry in stages(out)[stage]["result"]["history"] if "loss" in entry]
+
+
+def test_a_run_leaves_all_that_was_promised(finished, encoder):
+    out, printed = finished
+    names = ["variants", "audit_before", "train", "control", "audit_after", "audit_control", "report", "model"]
+    assert list(stages(out)) == names
+    assert all(stage["status"] == "done" for stage in stages(out).values())
+    assert json.loads((out / "config.json").read_text())["training"]["beta"] == 1.0
+    assert "CCED (built-in)" in printed
+    assert str(out / "model") in printed
+    report = json.loads((out / "report" / "audit.json").read_text())
+    assert {"audit", "before", "control", "training"} <= set(report)
+    assert (out / "report" / "report.html").read_text().startswith("<!")
+    card = (out / "model" / "README.md").read_text()
+    assert "Bias, Risks, and Limitations" in card or "Bias, risks and limitations" in card
+    assert "model-index:" in card
+    assert encoder not in card + (out / "report" / "report.html").read_text()
+
+
+def test_the_model_opens_without_our_code(finished):
+    out, _ = finished
+    code = (
+        "import sys, numpy as np\n"
+        "from sentence_transformers import SentenceTransformer\n"
+        "from transformers import AutoModel, AutoTokenizer\n"
+        "vector = SentenceTransformer(sys.argv[1], device='cpu').encode('She sings.')\n"
+        "tokens = AutoTokenizer.from_pretrained(sys.argv[1])('She sings.', return_tensors='pt')\n"
+        "plain = AutoModel.from_pretrained(sys.argv[1]).eval()(**tokens).last_hidden_state.mean(1)[0].detach().numpy()\n"
+        "assert np.allclose(vector, plain / np.linalg.norm(plain), atol=1e-5)\n"
+        "assert not any(name.startswith('hf_fairness') for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(out / "model")], check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+
+
+def test_the_control_had_the_same_steps_and_no_bias_part(finished):
+    out, _ = finished
+    trained, control = stages(out)["train"]["result"], stages(out)["control"]["result"]
+    assert len(losses(out)) == len(losses(out, "control"))
+    assert trained["run"]["bias_weight"] == 1.0
+    assert control["run"]["bias_weight"] == 0.0
+    assert trained["run"]["n_train"] == control["run"]["n_train"] == ROWS - ROWS // 10
+    bias = [entry["eval_loss_bias"] for entry in trained["history"] if "eval_loss_bias" in entry]
+    assert bias[0] > bias[-1] > 0
+
+
+def test_a_second_call_does_no_work_twice(finished, encoder):
+    out, _ = finished
+    before = {name: stage["started"] for name, stage in stages(out).items()}
+    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", out, "--logging_steps", 1, *COMMON]
+    printed = command(*words).stdout
+    assert {name: stage["started"] for name, stage in stages(out).items()} == before
+    assert "CCED (built-in)" in printed
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(finished, encoder, tmp_path):
+    """Cut the finished run back to a half trained state, as a kill leaves it, and run the command again."""
+    out, _ = finished
+    copy = tmp_path / "out"
+    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", copy, "--logging_steps", 1, *COMMON, "--no_control"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "hf_fairness", *map(str, words), "--num_train_epochs", "40"],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while running.poll() is None and not list(copy.glob(".partial/train.*/train/checkpoints/checkpoint-*/trainer_state.json")):
+        pass
+    assert running.poll() is None, "the run ended before it could be killed"
+    running.kill()
+    running.wait()
+    seen = stages(copy)
+    assert seen["train"]["status"] == "running"
+    done = command(*words, "--num_train_epochs", "40", "--traceback")
+    after = stages(copy)
+    assert after["variants"]["started"] == seen["variants"]["started"]
+    assert after["train"]["status"] == "done"
+    assert (copy / "model" / "model.safetensors").is_file()
+    steps = [entry["step"] for entry in after["train"]["result"]["history"] if "loss" in entry]
+    assert steps == sorted(set(steps))
+    assert "CCED (built-in)" in done.stdout
+
+
+@pytest.mark.parametrize("processes", [2])
+def test_two_processes_give_the_same_losses(finished, encoder, tmp_path, processes):
+    out, _ = finished
+    both = tmp_path / "both"
+    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", both, "--logging_steps", 1, *COMMON, "--no_control"]
+    size = str(32 // processes)
+    sizes = ["--per_device_train_batch_size", size, "--per_device_eval_batch_size", size]
+    exact = ["--max_rows", "107"]  # 97 for training would pad; 96 + 11 divides the global batch
+    one = tmp_path / "one"
+    alone = ["ccd", "--model_name_or_path", encoder, "--output_dir", one, "--logging_steps", 1, *COMMON, "--no_control"]
+    command(*alone, *exact, "--validation_rows", 11, "--num_train_epochs", 7)
+    command(*words, *sizes, *exact, "--validation_rows", 11, "--num_train_epochs", 7, processes=processes)
+    assert stages(both)["train"]["result"]["run"]["processes"] == processes
+    assert stages(one)["train"]["result"]["run"]["processes"] == 1
+    first, second = losses(one), losses(both)
+    assert len(first) == len(second) == 21
+    assert second[:20] == pytest.approx(first[:20], rel=1e-5)
+
+
+def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: FakeHub, tmp_path):
+    out, _ = finished
+    copy = tmp_path / "out"
+    shutil.copytree(out, copy)
+    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", copy, "--logging_steps", 1, *COMMON]
+    pushed = fake_hub.run([sys.executable, "-m", "hf_fairness", *map(str, words), "--push_to_hub", "--hub_model_id", "tester/fairer"])
+    assert "Pushed to" in pushed
+    files = fake_hub.files("tester/fairer")
+    assert {"README.md", "model.safetensors", "modules.json", "config.json", "tokenizer.json"} <= set(files)
+    assert not any(name.startswith(("checkpoint", "audit", "report")) for name in files)
+    report = tmp_path / "report"
+    fake_hub.run([sys.executable, "-m", "hf_fairness", "audit", "tester/fairer", "--output", str(report), "--device", "cpu"])
+    here = json.loads((copy / "report" / "audit.json").read_text())["audit"]
+    there = json.loads((report / "audit.json").read_text())["audit"]
+    assert there["model"] == "tester/fairer"
+    for test, found in here["seat"]["tests"].items():
+        for key in ("effect_size", "p_value", "p_value_clustered"):
+            assert there["seat"]["tests"][test][key] == pytest.approx(found[key], rel=1e-5)
+    for key in ("cced", "cced_relative", "mean_distance", "n"):
+        assert there["cced"]["built-in"][key] == pytest.approx(here["cced"]["built-in"][key], rel=1e-5)
+
+
+def test_sweep_and_mlm_head(tmp_path):
+    """`--sweep beta` compares four weights; the head of a masked-language model survives training."""
+    import torch
+    from transformers import AutoModelForMaskedLM
+
+    base = make_encoder(tmp_path / "mlm", "BertForMaskedLM")
+    out = tmp_path / "out"
+    command("ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta", "--no_control", *COMMON)
+    table = json.loads((out / "report" / "audit.json").read_text())["training"]["sweep"]
+    assert [row["beta"] for row in table] == [0.0, 0.5, 1.0, 1.5]
+    assert all({"cced", "cced_relative", "similarity_structure", "loss_bias", "loss_rep"} <= set(row) for row in table)
+    assert "beta" in (out / "report" / "report.html").read_text()
+    before = AutoModelForMaskedLM.from_pretrained(base)
+    after = AutoModelForMaskedLM.from_pretrained(out / "model")
+    assert torch.equal(before.cls.predictions.transform.dense.weight, after.cls.predictions.transform.dense.weight)
+    moved = [not torch.equal(a, b) for a, b in zip(before.bert.parameters(), after.bert.parameters(), strict=True)]
+    assert any(moved)
+
+
+def test_another_attribute_needs_no_code(tmp_path, encoder):
+    """Rule 1: religion, with three groups, runs through the same command."""
+    rows = tmp_path / "rows.csv"
+    who = ["Christian", "Jewish", "Muslim"]
+    texts = [f"The {group} family opened a {shop} in {month}." for group in who for shop in ("bakery", "garage", "school")
+             for month in ("May", "June", "July", "March")]  # fmt: skip
+    rows.write_text("text\n" + "\n".join(texts) + "\n")
+    out = tmp_path / "out"
+    words = ["--dataset", rows, "--attribute", "religion", "--no_control", "--use_cpu", "--report_to", "none"]
+    command("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
+    report = json.loads((out / "report" / "audit.json").read_text())["audit"]
+    assert report["attribute"] == "religion"
+    assert len(report["cced"]["validation rows"]["pairs"]) == 3
+    assert {"religion1", "religion2b"} <= set(report["seat"]["tests"])

@@ -1,0 +1,294 @@
+"""Rows for CCD training: which to keep, and what the original encoder makes of them."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils import gather_object
+from datasets import Dataset, Features, List, Value
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from hf_fairness.losses import KernelWidth, kernel_width
+from hf_fairness.losses.columns import embed_columns
+from hf_fairness.utils import progress
+
+logger = logging.getLogger(__name__)
+
+#: Text columns that `hf_fairness.augment` adds beside the variants.
+PROVENANCE_COLUMNS = ("edits", "rejected_reason")
+REFERENCE_COLUMN = "label"
+
+
+@dataclass(frozen=True)
+class CCDReferences:
+    """What the original encoder makes of the variants; it never changes, so it is computed once.
+
+    Attributes:
+        neutral: embeddings of the neutral texts, float32 of shape (rows, dim).
+        distances: per group, the distance of each of its texts to the neutral one, shape (rows,).
+    """
+
+    neutral: np.ndarray
+    distances: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def kernel_width(self, rho: str | float = "mean") -> KernelWidth:
+        """The kernel's width for these distances; see `hf_fairness.losses.kernel_width`."""
+        return kernel_width(torch.from_numpy(np.stack(list(self.distances.values()))), rho)
+
+    def add_to(self, dataset: Dataset) -> Dataset:
+        """The data set with the neutral texts' embeddings as column ``label``."""
+        if REFERENCE_COLUMN in dataset.column_names:
+            dataset = dataset.remove_columns(REFERENCE_COLUMN)
+        dimension = self.neutral.shape[1]
+        return dataset.add_column(
+            REFERENCE_COLUMN,
+            list(self.neutral),
+            feature=List(Value("float32"), length=dimension),
+        ).with_format("torch")
+
+
+def text_columns(dataset: Dataset) -> list[str]:
+    """Names of the columns that hold strings."""
+    features: Features = dataset.features
+    return [
+        name
+        for name, feature in features.items()
+        if isinstance(feature, Value) and feature.dtype in ("string", "large_string")
+    ]
+
+
+def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str] | None = None) -> list[str]:
+    """Which columns hold the groups' variants.
+
+    Args:
+        dataset: rows with one text column per group and one neutral text column.
+        neutral: name of the neutral column.
+        groups: names of the group columns; None takes every text column but the neutral one and those in
+            which `hf_fairness.augment` records what it did.
+
+    Returns:
+        The group columns, at least two, in the order given or that of the data set.
+
+    Raises:
+        TypeError: not a `datasets.Dataset`.
+        ValueError: a column is missing or holds no text, or there are fewer than two groups.
+    """
+    if isinstance(dataset, Mapping):
+        raise TypeError(
+            f"Got a dictionary of data sets ({', '.join(map(str, dataset))}), expected one Dataset. "
+            "Did you mean to select a split, for example dataset['train']?"
+        )
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"Got {type(dataset).__name__}, expected a datasets.Dataset: rho is taken over the "
+            "whole training set. "
+            "Build one with Dataset.from_dict(...), Dataset.from_list(...) or Dataset.from_generator(...)."
+        )
+    texts = text_columns(dataset)
+    for column in [neutral, *(groups or [])]:
+        if column not in texts:
+            close = difflib.get_close_matches(column, texts, n=1)
+            state = "holds no text" if column in dataset.column_names else "is missing"
+            raise ValueError(
+                f"Column {column!r} {state}. Text columns of the data set: {', '.join(texts) or 'none'}."
+                + (f" Did you mean {close[0]!r}?" if close else "")
+                + " GroupVariants (hf_fairness.augment) makes one column per group and a neutral "
+                "one; other names "
+                "are given by group_columns and neutral_column."
+            )
+    found = list(groups or (name for name in texts if name not in (neutral, *PROVENANCE_COLUMNS)))
+    if len(found) < 2:
+        raise ValueError(
+            f"Found text of {len(found)} group(s) ({', '.join(found) or 'none'}) beside "
+            f"{neutral!r}, expected at "
+            "least two: CCD compares groups. GroupVariants (hf_fairness.augment) makes one column per group."
+        )
+    columns = [*found, neutral]
+    for name in columns:
+        longer = [other for other in columns if other.startswith(f"{name}_")]
+        if longer:
+            raise ValueError(
+                f"Columns {name!r} and {longer[0]!r} cannot be told apart once tokenised; rename one of them."
+            )
+    return found
+
+
+def select_rows(dataset: Dataset, groups: Sequence[str], neutral: str) -> tuple[Dataset, int]:
+    """The rows that can train CCD, with their text columns only.
+
+    Left out are rows marked ``has_terms = False`` and rows whose variants are all the same text: without an
+    attribute term there is nothing to make equal.
+
+    Args:
+        dataset: rows with text columns.
+        groups: names of the group columns.
+        neutral: name of the neutral column.
+
+    Returns:
+        The rows kept, with columns in the order groups, neutral; and how many rows were left out.
+
+    Raises:
+        ValueError: a text is empty, or no row is left.
+    """
+    columns = [dataset[name][:] for name in (*groups, neutral)]
+    marked = dataset["has_terms"][:] if "has_terms" in dataset.column_names else [True] * len(dataset)
+    keep = []
+    for index, (mark, *texts) in enumerate(zip(marked, *columns, strict=True)):
+        if not mark:
+            continue
+        for name, text in zip((*groups, neutral), texts, strict=True):
+            if text is None or not text.strip():
+                raise ValueError(
+                    f"Row {index} has an empty text in column {name!r}, expected one text per "
+                    "group and a neutral "
+                    "one. Drop such rows first, for example with dataset.filter."
+                )
+        if any(text != texts[0] for text in texts):
+            keep.append(index)
+    if not keep:
+        raise ValueError(
+            f"None of the {len(dataset)} rows can be used: "
+            + ("the data set is empty." if not len(dataset) else "no text holds a term of the attribute.")
+            + " CCD needs texts whose variants differ between groups; check language, attribute and column."
+        )
+    return dataset.select(keep).select_columns([*groups, neutral]), len(dataset) - len(keep)
+
+
+def refuse_source_column(dataset: Dataset, groups: Sequence[str]) -> None:
+    """Refuse a column of source texts among groups that nobody named."""
+    if len(groups) < 3:
+        return
+    rows = dataset[: min(len(dataset), 1000)]
+    for name in groups:
+        others = [rows[other] for other in groups if other != name]
+        if all(text in variants for text, *variants in zip(rows[name], *others, strict=True)):
+            raise ValueError(
+                f"Every text in column {name!r} also stands in another group's column. Is one of "
+                f"{', '.join(groups)} "
+                "the source text and not a group? Name the groups with group_columns."
+            )
+
+
+@torch.no_grad()
+def embed_references(
+    model: SentenceTransformer,
+    dataset: Dataset,
+    groups: Sequence[str],
+    neutral: str = "neutral",
+    *,
+    collator: Any,
+    batch_size: int = 32,
+    rank: int = 0,
+    world_size: int = 1,
+    show_progress: bool | None = None,
+) -> CCDReferences:
+    """Embed the neutral texts and measure every group's distance to them, dropout off.
+
+    Rows are sorted by length. With several processes each takes every ``world_size``-th batch and all get all
+    results; the batches do not depend on the number of processes, so neither do the numbers.
+
+    Args:
+        model: the original encoder, on its device.
+        dataset: rows with text columns.
+        groups: names of the group columns; empty to embed the neutral texts only.
+        neutral: name of the neutral column.
+        collator: what training uses to turn rows into model inputs (prompts, length limit).
+        batch_size: rows per forward.
+        rank: index of this process.
+        world_size: number of processes.
+        show_progress: None means on a terminal and on the main process.
+
+    Returns:
+        Embeddings and distances in the order of the rows.
+    """
+    columns = [*groups, neutral]
+    rows = dataset.select_columns(columns).with_format(None)[:]
+    order = np.argsort([len(text) for text in rows[neutral]], kind="stable")
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    was_training = model.training
+    model.eval()
+    parts = []
+    mine = batches[rank::world_size]
+    for batch in progress(mine, "Embedding with the original encoder", show_progress=show_progress):
+        inputs = collator([{name: rows[name][index] for name in columns} for index in batch.tolist()])
+        embedded = embed_columns(model, _features(inputs, columns, model.device))
+        apart = [(group - embedded[-1]).pow(2).sum(-1).sqrt().cpu().numpy() for group in embedded[:-1]]
+        parts.append((batch, embedded[-1].float().cpu().numpy(), apart))
+    model.train(was_training)
+    if world_size > 1:
+        parts = gather_object(parts)
+    places = np.concatenate([batch for batch, _, _ in parts])
+    inverse = np.argsort(places)
+    return CCDReferences(
+        neutral=np.concatenate([vectors for _, vectors, _ in parts])[inverse],
+        distances={
+            group: np.concatenate([apart[i] for _, _, apart in parts])[inverse] for i, group in enumerate(groups)
+        },
+    )
+
+
+def _features(inputs: Mapping[str, Any], columns: Sequence[str], device: torch.device) -> list[dict[str, Any]]:
+    """Split a collated batch into one feature dict per column, as the trainer does."""
+    features: list[dict[str, Any]] = []
+    for column in columns:
+        prefix = f"{column}_"
+        features.append(
+            {
+                key[len(prefix) :]: value.to(device) if isinstance(value, Tensor) else value
+                for key, value in inputs.items()
+                if key.startswith(prefix)
+            }
+        )
+    return features
+
+
+def add_reference_embeddings(
+    dataset: Dataset,
+    model: SentenceTransformer,
+    *,
+    neutral_column: str = "neutral",
+    batch_size: int = 32,
+    show_progress: bool | None = None,
+) -> Dataset:
+    """Add column ``label``: the model's embeddings of the neutral texts, before any training.
+
+    For `hf_fairness.losses.CCDLoss` in a plain ``SentenceTransformerTrainer``; `CCDTrainer` does it itself.
+
+    Args:
+        dataset: rows with a neutral text column.
+        model: the original encoder.
+        neutral_column: name of that column.
+        batch_size: texts per forward.
+        show_progress: None means on a terminal.
+
+    Returns:
+        The data set with ``label``: float32 vectors of the model's dimension.
+
+    Raises:
+        ValueError: the column is missing.
+    """
+    if neutral_column not in text_columns(dataset):
+        raise ValueError(
+            f"Column {neutral_column!r} is missing or holds no text. Text columns of the data set: "
+            f"{', '.join(text_columns(dataset)) or 'none'}."
+        )
+    from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+
+    collator = SentenceTransformerDataCollator(preprocess_fn=model.preprocess)
+    references = embed_references(
+        model,
+        dataset,
+        [],
+        neutral_column,
+        collator=collator,
+        batch_size=batch_size,
+        show_progress=show_progress,
+    )
+    return references.add_to(dataset)

@@ -1,0 +1,281 @@
+"""Training an encoder with the content-conditional debiasing (CCD) loss.
+
+Source: Deng et al. 2024, *Content-Conditional Debiasing for Fair Text Embedding*.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from transformers import PreTrainedModel
+from transformers.trainer_utils import IntervalStrategy, get_last_checkpoint
+
+from hf_fairness.losses import CCDLoss
+from hf_fairness.trainers.ccd_config import CCDConfig
+from hf_fairness.trainers.ccd_data import (
+    CCDReferences,
+    embed_references,
+    find_groups,
+    refuse_source_column,
+    select_rows,
+)
+from hf_fairness.trainers.ccd_model import open_encoder
+from hf_fairness.trainers.dropout import dropout_off, is_deterministic
+from hf_fairness.utils import FairnessWarning
+
+logger = logging.getLogger(__name__)
+
+#: Written beside every saved model: what the run was made of.
+RUN_FILE = "ccd_config.json"
+
+
+class CCDTrainer(SentenceTransformerTrainer):
+    """Train an encoder until its embeddings are as close to the neutral text for one group as for another.
+
+    A `SentenceTransformerTrainer` with three differences: it opens any kind of encoder, it prepares rows made
+    by ``GroupVariants`` (reference embeddings and kernel width, once, with the original encoder), and what it
+    saves opens anywhere (LoRA merged, a masked-language-model head kept).
+
+    Logged: ``loss`` and its parts ``loss_bias`` and ``loss_rep``, and in validation the same with ``eval_``
+    before them, all averaged over processes.
+
+    Args:
+        model: id or folder of a model, a SentenceTransformer, or a transformers model. Objects are trained in
+            place.
+        args: settings; None means ``CCDConfig(output_dir="tmp_trainer")``.
+        train_dataset: rows with one text column per group and a neutral one, as ``GroupVariants`` makes them.
+            Rows with ``has_terms = False`` and rows whose variants are all alike are left out, and counted.
+        eval_dataset: the same for validation; None holds out the last rows of ``train_dataset``.
+        processing_class: tokenizer of a transformers model; None opens the one it came with.
+        references: embeddings and distances of ``train_dataset`` and ``eval_dataset`` that another trainer
+            computed (its ``references``), for several runs on the same model and data.
+        kwargs: further arguments of `SentenceTransformerTrainer`.
+
+    Attributes:
+        n_skipped: rows left out of training and validation set together.
+        kernel: the kernel's width, how it was chosen, and the shares of vanishing values.
+        groups: names of the group columns.
+
+    Raises:
+        TypeError: a model or data set of an unknown kind.
+        ValueError: a missing column, fewer than two groups, no usable row, or a model that is no encoder.
+
+    Warns:
+        FairnessWarning: the kernel vanishes (see `hf_fairness.losses.kernel_width`), or dropout stays on.
+
+    Source:
+        Deng et al. 2024, section 3.2 and 4. Deviations: rho is by default the mean of the distances and not
+        their variance, dropout is off, and short runs validate more often than every 500 steps.
+    """
+
+    args: CCDConfig
+    loss: CCDLoss
+    train_dataset: Dataset
+    eval_dataset: Dataset | None
+
+    def __init__(
+        self,
+        model: str | Path | PreTrainedModel | SentenceTransformer,
+        args: CCDConfig | None = None,
+        train_dataset: Dataset | None = None,
+        eval_dataset: Dataset | None = None,
+        *,
+        processing_class: Any = None,
+        references: dict[str, CCDReferences] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        args = args if args is not None else CCDConfig(output_dir="tmp_trainer")
+        if not isinstance(args, CCDConfig):
+            raise TypeError(f"args is a {type(args).__name__}, expected a CCDConfig.")
+        if train_dataset is None:
+            raise ValueError("train_dataset is missing: rho is taken over the training set.")
+        splits = self._prepare_rows(args, train_dataset, eval_dataset)
+        self.base_model = _name_of(model)
+        self.encoder = open_encoder(model, args, processing_class)
+        self.references = dict(references or {})
+        splits = {name: self._add_references(args, name, split) for name, split in splits.items()}
+        self.kernel = self.references["train"].kernel_width(args.rho)
+        if args.use_peft:
+            self.encoder.add_lora(args)
+        self._derive_steps(args, len(splits["train"]))
+        super().__init__(
+            model=self.encoder.model,
+            args=args,
+            train_dataset=splits["train"],
+            eval_dataset=splits.get("eval"),
+            loss=CCDLoss(self.encoder.model, rho=self.kernel.rho, beta=args.beta, bias_weight=args.bias_weight),
+            **kwargs,
+        )
+
+    def _prepare_rows(
+        self, args: CCDConfig, train_dataset: Dataset, eval_dataset: Dataset | None
+    ) -> dict[str, Dataset]:
+        """Usable rows of both splits; sets ``groups`` and ``n_skipped``."""
+        self.groups = find_groups(train_dataset, args.neutral_column, args.group_columns)
+        if args.group_columns is None:
+            refuse_source_column(train_dataset, self.groups)
+            logger.info("Groups: columns %s.", ", ".join(self.groups))
+        train, self.n_skipped = select_rows(train_dataset, self.groups, args.neutral_column)
+        splits = {"train": train}
+        if eval_dataset is not None:
+            find_groups(eval_dataset, args.neutral_column, self.groups)
+            splits["eval"], skipped = select_rows(eval_dataset, self.groups, args.neutral_column)
+            self.n_skipped += skipped
+        elif IntervalStrategy(args.eval_strategy) != IntervalStrategy.NO:
+            held_out = args.validation_rows or min(1000, max(1, len(train) // 10))
+            if held_out >= len(train):
+                raise ValueError(
+                    f"{len(train)} usable row(s) cannot be split into training rows and {held_out} "
+                    "validation row(s). "
+                    "Give more rows, a smaller validation_rows, an eval_dataset, or eval_strategy='no'."
+                )
+            splits["eval"] = train.select(range(len(train) - held_out, len(train)))
+            splits["train"] = train.select(range(len(train) - held_out))
+        counts = ", ".join(f"{len(rows)} rows for {name}" for name, rows in splits.items())
+        logger.info("CCD uses %s; %d rows without attribute terms are left out.", counts, self.n_skipped)
+        return splits
+
+    def _add_references(self, args: CCDConfig, name: str, rows: Dataset) -> Dataset:
+        """Add the original encoder's embeddings of the neutral texts to a split."""
+        if name not in self.references:
+            self.references[name] = embed_references(
+                self.encoder.model,
+                rows,
+                self.groups if name == "train" else [],
+                args.neutral_column,
+                collator=self.get_data_collator(self.encoder.model, args),
+                batch_size=args.per_device_eval_batch_size,
+                rank=args.process_index,
+                world_size=args.world_size,
+                show_progress=False if args.disable_tqdm else None,
+            )
+        found = self.references[name]
+        if len(found.neutral) != len(rows):
+            raise ValueError(
+                f"references[{name!r}] belong to {len(found.neutral)} rows, but the data set has "
+                f"{len(rows)} usable "
+                "rows. Share references between runs on the same data and settings only."
+            )
+        return found.add_to(rows)
+
+    @staticmethod
+    def _derive_steps(args: CCDConfig, n_rows: int) -> None:
+        """Refuse a run without a step; set the steps between validations, min(500, steps / 5), "
+        "if left open.
+        """
+        batch = args.train_batch_size * args.world_size
+        batches = n_rows // batch if args.dataloader_drop_last else math.ceil(n_rows / batch)
+        if batches == 0:
+            raise ValueError(
+                f"{n_rows} training rows do not fill one global batch of {batch} "
+                f"({args.world_size} process(es)), and "
+                "incomplete batches are dropped. Lower per_device_train_batch_size or give more rows."
+            )
+        steps = math.ceil(math.ceil(batches / args.gradient_accumulation_steps) * args.num_train_epochs)
+        steps = args.max_steps if args.max_steps > 0 else steps
+        if args.derive_eval_steps:
+            args.eval_steps = args.save_steps = max(1, min(500, steps // 5))
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Train; dropout is off meanwhile unless the config says otherwise.
+
+        Args:
+            resume_from_checkpoint: folder of a checkpoint, or True for the last one in ``output_dir``. Build
+                the trainer with the *original* model: it gives the reference embeddings.
+            args: see `transformers.Trainer.train`.
+            kwargs: see `transformers.Trainer.train`.
+
+        Raises:
+            ValueError: the checkpoint was trained against other references, groups or settings.
+        """
+        if resume_from_checkpoint:
+            self._check_same_run(resume_from_checkpoint)
+        with contextlib.nullcontext() if self.args.dropout else dropout_off(self.model):
+            texts = self.train_dataset[:2][self.args.neutral_column]
+            if not self.args.dropout and not is_deterministic(self.model, list(texts)):
+                warnings.warn(
+                    "Dropout could not be switched off in this model, so loss_rep starts above 0 "
+                    "and is noisy. "
+                    "Set the dropout rates of its config to 0 before training.",
+                    FairnessWarning,
+                    stacklevel=2,
+                )
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def describe_run(self) -> dict[str, Any]:
+        """What this run was made of, as saved in ``ccd_config.json``."""
+        return {
+            "base_model": self.base_model,
+            "beta": self.args.beta,
+            "bias_weight": self.args.bias_weight,
+            "rho": self.kernel.rho,
+            "rho_mode": self.kernel.mode,
+            "kernel_share_low": self.kernel.share_low,
+            "kernel_share_high": self.kernel.share_high,
+            "mean_distance": self.kernel.mean_distance,
+            "group_columns": self.groups,
+            "neutral_column": self.args.neutral_column,
+            "n_train": len(self.train_dataset),
+            "n_eval": len(self.eval_dataset) if self.eval_dataset is not None else 0,
+            "n_skipped": self.n_skipped,
+            "lora": self.args.use_peft,
+            "mlm_head": self.encoder.head is not None,
+            "dropout": self.args.dropout,
+            "seed": self.args.seed,
+            "source": "Deng et al. 2024, Content-Conditional Debiasing for Fair Text Embedding",
+        }
+
+    def _check_same_run(self, resume_from_checkpoint: str | bool) -> None:
+        folder = resume_from_checkpoint
+        if folder is True:
+            folder = get_last_checkpoint(self.args.output_dir)
+        path = Path(str(folder)) / RUN_FILE
+        if not path.is_file():
+            raise ValueError(f"{folder} is no checkpoint of a CCDTrainer: it has no {RUN_FILE}.")
+        before, now = json.loads(path.read_text(encoding="utf-8")), self.describe_run()
+        for key in ("rho", "beta", "bias_weight", "group_columns", "n_train", "lora", "mlm_head"):
+            same = math.isclose(before[key], now[key], rel_tol=1e-4) if key == "rho" else before[key] == now[key]
+            if not same:
+                raise ValueError(
+                    f"The checkpoint was trained with {key} = {before[key]!r}, this run has "
+                    f"{now[key]!r}. Build the "
+                    f"trainer with the original model ({before['base_model']}), the same data and "
+                    "the same settings."
+                )
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """Save a model that opens without code of ours; LoRA weights also on their own, to train on."""
+        folder = Path(output_dir if output_dir is not None else self.args.output_dir)
+        with self.encoder.as_saved():
+            super()._save(str(folder), state_dict)
+        if self.encoder.adapted:
+            self.encoder.save_adapter(folder)
+        (folder / RUN_FILE).write_text(json.dumps(self.describe_run(), indent=2) + "\n", encoding="utf-8")
+
+    def _load_from_checkpoint(self, checkpoint_path: str, model: Any = None) -> None:
+        """Undo `_save`: read LoRA weights from their folder, and an encoder from under its head."""
+        if self.encoder.adapted:
+            self.encoder.load_adapter(Path(checkpoint_path))
+        elif self.encoder.pooler_may_lack:
+            saved = SentenceTransformer(checkpoint_path, device="cpu").state_dict()
+            missing, _ = self.model.load_state_dict(saved, strict=False)
+            if missing:
+                raise ValueError(f"{checkpoint_path} lacks weights of the model: {', '.join(missing)}.")
+        else:
+            super()._load_from_checkpoint(checkpoint_path)
+
+
+def _name_of(model: Any) -> str:
+    """A name for the record: the id, or a folder's last part, for paths mean nothing on another machine."""
+    if isinstance(model, SentenceTransformer):
+        model = model.model_card_data.base_model or getattr(model[0], "model", None)
+    name = str(model) if isinstance(model, (str, Path)) else getattr(model, "name_or_path", "")
+    return Path(name).name if Path(name).is_dir() else name or type(model).__name__
