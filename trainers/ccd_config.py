@@ -91,8 +91,7 @@ class CCDConfig(SentenceTransformerTrainingArguments):
     validation_rows: int | None = field(
         default=None,
         metadata={
-            "help": "Rows held out from the end of the training set when there is no validation "
-            "set; default 1,000 "
+            "help": "Rows held out from the end of the training set when there is no validation set; default 1,000 "
             "(paper, appendix A.3), at most a tenth of the rows."
         },
     )
@@ -191,7 +190,6 @@ class CCDConfig(SentenceTransformerTrainingArguments):
             raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
         if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
             raise ValueError(
-                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of "
-                "1 or more and "
+                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
                 "lora_dropout in [0, 1)."
             )

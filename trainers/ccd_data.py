@@ -87,8 +87,7 @@ def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str
         )
     if not isinstance(dataset, Dataset):
         raise TypeError(
-            f"Got {type(dataset).__name__}, expected a datasets.Dataset: rho is taken over the "
-            "whole training set. "
+            f"Got {type(dataset).__name__}, expected a datasets.Dataset: rho is taken over the whole training set. "
             "Build one with Dataset.from_dict(...), Dataset.from_list(...) or Dataset.from_generator(...)."
         )
     texts = text_columns(dataset)

@@ -1,6 +1,6 @@
 """Training an encoder with the content-conditional debiasing (CCD) loss.
 
-Source: Deng et al. 2024, *Content-Conditional Debiasing for Fair Text Embedding*.
+Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from transformers import PreTrainedModel
-from transformers.trainer_utils import IntervalStrategy, get_last_checkpoint
+from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.losses import CCDLoss
 from hf_fairness.trainers.ccd_config import CCDConfig
@@ -28,6 +28,7 @@ from hf_fairness.trainers.ccd_data import (
     select_rows,
 )
 from hf_fairness.trainers.ccd_model import open_encoder
+from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.dropout import dropout_off, is_deterministic
 from hf_fairness.utils import FairnessWarning
 
@@ -106,6 +107,8 @@ class CCDTrainer(SentenceTransformerTrainer):
         if args.use_peft:
             self.encoder.add_lora(args)
         self._derive_steps(args, len(splits["train"]))
+        if "eval" in splits and args.world_size > 1:
+            self._fit_eval_batches(args, len(splits["eval"]))
         super().__init__(
             model=self.encoder.model,
             args=args,
@@ -133,8 +136,7 @@ class CCDTrainer(SentenceTransformerTrainer):
             held_out = args.validation_rows or min(1000, max(1, len(train) // 10))
             if held_out >= len(train):
                 raise ValueError(
-                    f"{len(train)} usable row(s) cannot be split into training rows and {held_out} "
-                    "validation row(s). "
+                    f"{len(train)} usable row(s) cannot be split into training rows and {held_out} validation row(s). "
                     "Give more rows, a smaller validation_rows, an eval_dataset, or eval_strategy='no'."
                 )
             splits["eval"] = train.select(range(len(train) - held_out, len(train)))
@@ -160,29 +162,41 @@ class CCDTrainer(SentenceTransformerTrainer):
         found = self.references[name]
         if len(found.neutral) != len(rows):
             raise ValueError(
-                f"references[{name!r}] belong to {len(found.neutral)} rows, but the data set has "
-                f"{len(rows)} usable "
+                f"references[{name!r}] belong to {len(found.neutral)} rows, but the data set has {len(rows)} usable "
                 "rows. Share references between runs on the same data and settings only."
             )
         return found.add_to(rows)
 
     @staticmethod
     def _derive_steps(args: CCDConfig, n_rows: int) -> None:
-        """Refuse a run without a step; set the steps between validations, min(500, steps / 5), "
-        "if left open.
-        """
+        """Refuse a run without a step; set the steps between validations, min(500, steps / 5), if left open."""
         batch = args.train_batch_size * args.world_size
         batches = n_rows // batch if args.dataloader_drop_last else math.ceil(n_rows / batch)
         if batches == 0:
             raise ValueError(
-                f"{n_rows} training rows do not fill one global batch of {batch} "
-                f"({args.world_size} process(es)), and "
+                f"{n_rows} training rows do not fill one global batch of {batch} ({args.world_size} process(es)), and "
                 "incomplete batches are dropped. Lower per_device_train_batch_size or give more rows."
             )
         steps = math.ceil(math.ceil(batches / args.gradient_accumulation_steps) * args.num_train_epochs)
         steps = args.max_steps if args.max_steps > 0 else steps
         if args.derive_eval_steps:
             args.eval_steps = args.save_steps = max(1, min(500, steps // 5))
+
+    @staticmethod
+    def _fit_eval_batches(args: CCDConfig, n_rows: int) -> None:
+        """Make validation batches of a size that fills every process in every round.
+
+        sentence-transformers drops incomplete batches under DDP, those of the validation set too: rows would be
+        lost, and a process without any batch has no loss to choose the best checkpoint by.
+        """
+        rounds = math.ceil(n_rows / (args.per_device_eval_batch_size * args.world_size))
+        size = n_rows // (rounds * args.world_size)
+        if size == 0:
+            raise ValueError(
+                f"{n_rows} validation row(s) cannot be shared by {args.world_size} processes. "
+                "Give more rows with validation_rows or an eval_dataset."
+            )
+        args.per_device_eval_batch_size = size
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """Train; dropout is off meanwhile unless the config says otherwise.
@@ -196,14 +210,17 @@ class CCDTrainer(SentenceTransformerTrainer):
         Raises:
             ValueError: the checkpoint was trained against other references, groups or settings.
         """
+        if resume_from_checkpoint is True:
+            resume_from_checkpoint = last_whole_checkpoint(self.args.output_dir)
+            if resume_from_checkpoint is None:
+                raise ValueError(f"There is no checkpoint to resume from in {self.args.output_dir}.")
         if resume_from_checkpoint:
             self._check_same_run(resume_from_checkpoint)
         with contextlib.nullcontext() if self.args.dropout else dropout_off(self.model):
             texts = self.train_dataset[:2][self.args.neutral_column]
             if not self.args.dropout and not is_deterministic(self.model, list(texts)):
                 warnings.warn(
-                    "Dropout could not be switched off in this model, so loss_rep starts above 0 "
-                    "and is noisy. "
+                    "Dropout could not be switched off in this model, so loss_rep starts above 0 and is noisy. "
                     "Set the dropout rates of its config to 0 before training.",
                     FairnessWarning,
                     stacklevel=2,
@@ -229,15 +246,13 @@ class CCDTrainer(SentenceTransformerTrainer):
             "lora": self.args.use_peft,
             "mlm_head": self.encoder.head is not None,
             "dropout": self.args.dropout,
+            "processes": self.args.world_size,
             "seed": self.args.seed,
-            "source": "Deng et al. 2024, Content-Conditional Debiasing for Fair Text Embedding",
+            "source": "Deng et al. 2024, LLM-Assisted Content Conditional Debiasing for Fair Text Embedding",
         }
 
-    def _check_same_run(self, resume_from_checkpoint: str | bool) -> None:
-        folder = resume_from_checkpoint
-        if folder is True:
-            folder = get_last_checkpoint(self.args.output_dir)
-        path = Path(str(folder)) / RUN_FILE
+    def _check_same_run(self, folder: str) -> None:
+        path = Path(folder) / RUN_FILE
         if not path.is_file():
             raise ValueError(f"{folder} is no checkpoint of a CCDTrainer: it has no {RUN_FILE}.")
         before, now = json.loads(path.read_text(encoding="utf-8")), self.describe_run()
@@ -245,10 +260,8 @@ class CCDTrainer(SentenceTransformerTrainer):
             same = math.isclose(before[key], now[key], rel_tol=1e-4) if key == "rho" else before[key] == now[key]
             if not same:
                 raise ValueError(
-                    f"The checkpoint was trained with {key} = {before[key]!r}, this run has "
-                    f"{now[key]!r}. Build the "
-                    f"trainer with the original model ({before['base_model']}), the same data and "
-                    "the same settings."
+                    f"The checkpoint was trained with {key} = {before[key]!r}, this run has {now[key]!r}. Build the "
+                    f"trainer with the original model ({before['base_model']}), the same data and settings."
                 )
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:

@@ -1,6 +1,6 @@
 """The content-conditional debiasing (CCD) loss: groups equally far from the neutral text, which stays put.
 
-Source: Deng et al. 2024, *Content-Conditional Debiasing for Fair Text Embedding*, section 3.2.
+Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*, section 3.2.
 """
 
 from __future__ import annotations
@@ -336,7 +336,7 @@ class CCDLoss(nn.Module):
         """BibTeX of the paper, for the model card."""
         return """
 @inproceedings{deng2024ccd,
-    title = "Content-Conditional Debiasing for Fair Text Embedding",
+    title = "{LLM}-Assisted Content Conditional Debiasing for Fair Text Embedding",
     author = "Deng, Wenlong and Chen, Blair and Li, Xiaoxiao and Thrampoulidis, Christos",
     year = "2024",
 }

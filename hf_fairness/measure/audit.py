@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 BUILT_IN = "built-in"
 #: Packages whose versions a report states.
 PACKAGES = ("hf-fairness", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
+#: A probe on fewer texts than this says nothing.
+MIN_PROBE_TEXTS = 20
 #: Column of variants whose rows resemble each other; intervals then resample its values.
 CLUSTER_COLUMN = "frame"
 
@@ -185,12 +187,14 @@ def _cced(
 def _probes(
     embeddings: Mapping[str, Mapping[str, Vectors]], sets: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Linear and MLP probe on the first set of variants."""
+    """Linear and MLP probe on the first set of variants; none where its texts are too few."""
     if not embeddings:
         return {}
     name = next(iter(embeddings))
     texts = read_variants(sets[name], groups=[group for group in embeddings[name] if group != "neutral"])
     clusters = texts.keep(_clusters(sets[name]))
+    if len(set(clusters or range(len(texts.neutral)))) < MIN_PROBE_TEXTS:
+        return {}
     return {
         kind: {**probe(embeddings=embeddings[name], kind=kind, clusters=clusters, **settings), "set": name}
         for kind in KINDS

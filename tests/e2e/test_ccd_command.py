@@ -13,7 +13,8 @@ import pytest
 from fake_hub import FakeHub
 
 ROWS = 96
-COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", "--use_cpu", "--report_to", "none", "--disable_tqdm", "True"]
+QUICK = ["--n_samples", "500", "--n_bootstrap", "100", "--use_cpu", "--report_to", "none", "--disable_tqdm", "True"]
+COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
 
 
 def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
@@ -88,7 +89,14 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     card = (out / "model" / "README.md").read_text()
     assert "Bias, Risks, and Limitations" in card or "Bias, risks and limitations" in card
     assert "model-index:" in card
-    assert encoder not in card + (out / "report" / "report.html").read_text()
+    published = [path for folder in ("model", "report") for path in (out / folder).rglob("*") if path.is_file()]
+    private = [
+        path.name
+        for path in published
+        if encoder.encode() in path.read_bytes() or str(out).encode() in path.read_bytes()
+    ]
+    assert private == []
+    assert not any(path.suffix in (".bin", ".pkl", ".pt") for path in published)
 
 
 def test_the_model_opens_without_our_code(finished):
@@ -99,11 +107,14 @@ def test_the_model_opens_without_our_code(finished):
         "from transformers import AutoModel, AutoTokenizer\n"
         "vector = SentenceTransformer(sys.argv[1], device='cpu').encode('She sings.')\n"
         "tokens = AutoTokenizer.from_pretrained(sys.argv[1])('She sings.', return_tensors='pt')\n"
-        "plain = AutoModel.from_pretrained(sys.argv[1]).eval()(**tokens).last_hidden_state.mean(1)[0].detach().numpy()\n"
+        "states = AutoModel.from_pretrained(sys.argv[1]).eval()(**tokens).last_hidden_state\n"
+        "plain = states.mean(1)[0].detach().numpy()\n"
         "assert np.allclose(vector, plain / np.linalg.norm(plain), atol=1e-5)\n"
         "assert not any(name.startswith('hf_fairness') for name in sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(out / "model")], check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    subprocess.run(
+        [sys.executable, "-c", code, str(out / "model")], check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
 
 
 def test_the_control_had_the_same_steps_and_no_bias_part(finished):
@@ -126,18 +137,29 @@ def test_a_second_call_does_no_work_twice(finished, encoder):
     assert "CCED (built-in)" in printed
 
 
-def test_a_killed_run_goes_on_from_its_checkpoint(finished, encoder, tmp_path):
-    """Cut the finished run back to a half trained state, as a kill leaves it, and run the command again."""
-    out, _ = finished
+def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
+    """Kill the command while it trains and run it again."""
     copy = tmp_path / "out"
-    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", copy, "--logging_steps", 1, *COMMON, "--no_control"]
+    words = [
+        "ccd",
+        "--model_name_or_path",
+        encoder,
+        "--output_dir",
+        copy,
+        "--logging_steps",
+        1,
+        *COMMON,
+        "--no_control",
+    ]
     running = subprocess.Popen(
         [sys.executable, "-m", "hf_fairness", *map(str, words), "--num_train_epochs", "40"],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while running.poll() is None and not list(copy.glob(".partial/train.*/train/checkpoints/checkpoint-*/trainer_state.json")):
+    while running.poll() is None and not list(
+        copy.glob(".partial/train.*/train/checkpoints/checkpoint-*/trainer_state.json")
+    ):
         pass
     assert running.poll() is None, "the run ended before it could be killed"
     running.kill()
@@ -154,18 +176,16 @@ def test_a_killed_run_goes_on_from_its_checkpoint(finished, encoder, tmp_path):
     assert "CCED (built-in)" in done.stdout
 
 
-@pytest.mark.parametrize("processes", [2])
-def test_two_processes_give_the_same_losses(finished, encoder, tmp_path, processes):
-    out, _ = finished
-    both = tmp_path / "both"
-    words = ["ccd", "--model_name_or_path", encoder, "--output_dir", both, "--logging_steps", 1, *COMMON, "--no_control"]
-    size = str(32 // processes)
+def test_two_processes_give_the_same_losses(encoder, tmp_path):
+    processes = 2
+    words = ["ccd", "--model_name_or_path", encoder, "--logging_steps", 1, *COMMON, "--no_control"]
+    # 96 rows for training divide the global batch, 11 for validation do not
+    words += ["--max_rows", "107", "--validation_rows", 11, "--num_train_epochs", 7]
+    size = 32 // processes
     sizes = ["--per_device_train_batch_size", size, "--per_device_eval_batch_size", size]
-    exact = ["--max_rows", "107"]  # 97 for training would pad; 96 + 11 divides the global batch
-    one = tmp_path / "one"
-    alone = ["ccd", "--model_name_or_path", encoder, "--output_dir", one, "--logging_steps", 1, *COMMON, "--no_control"]
-    command(*alone, *exact, "--validation_rows", 11, "--num_train_epochs", 7)
-    command(*words, *sizes, *exact, "--validation_rows", 11, "--num_train_epochs", 7, processes=processes)
+    one, both = tmp_path / "one", tmp_path / "both"
+    command(*words, "--output_dir", one)
+    command(*words, *sizes, "--output_dir", both, processes=processes)
     assert stages(both)["train"]["result"]["run"]["processes"] == processes
     assert stages(one)["train"]["result"]["run"]["processes"] == 1
     first, second = losses(one), losses(both)
@@ -178,13 +198,28 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
     copy = tmp_path / "out"
     shutil.copytree(out, copy)
     words = ["ccd", "--model_name_or_path", encoder, "--output_dir", copy, "--logging_steps", 1, *COMMON]
-    pushed = fake_hub.run([sys.executable, "-m", "hf_fairness", *map(str, words), "--push_to_hub", "--hub_model_id", "tester/fairer"])
+    pushed = fake_hub.run(
+        [sys.executable, "-m", "hf_fairness", *map(str, words), "--push_to_hub", "--hub_model_id", "tester/fairer"]
+    )
     assert "Pushed to" in pushed
     files = fake_hub.files("tester/fairer")
     assert {"README.md", "model.safetensors", "modules.json", "config.json", "tokenizer.json"} <= set(files)
     assert not any(name.startswith(("checkpoint", "audit", "report")) for name in files)
     report = tmp_path / "report"
-    fake_hub.run([sys.executable, "-m", "hf_fairness", "audit", "tester/fairer", "--output", str(report), "--device", "cpu"])
+    fake_hub.run(
+        [
+            sys.executable,
+            "-m",
+            "hf_fairness",
+            "audit",
+            "tester/fairer",
+            "--output",
+            str(report),
+            "--device",
+            "cpu",
+            *QUICK[:4],
+        ]
+    )
     here = json.loads((copy / "report" / "audit.json").read_text())["audit"]
     there = json.loads((report / "audit.json").read_text())["audit"]
     assert there["model"] == "tester/fairer"
@@ -218,11 +253,11 @@ def test_another_attribute_needs_no_code(tmp_path, encoder):
     """Rule 1: religion, with three groups, runs through the same command."""
     rows = tmp_path / "rows.csv"
     who = ["Christian", "Jewish", "Muslim"]
-    texts = [f"The {group} family opened a {shop} in {month}." for group in who for shop in ("bakery", "garage", "school")
-             for month in ("May", "June", "July", "March")]  # fmt: skip
+    shops, months = ("bakery", "garage", "school"), ("May", "June", "July", "March")
+    texts = [f"The {group} family opened a {shop} in {month}." for group in who for shop in shops for month in months]
     rows.write_text("text\n" + "\n".join(texts) + "\n")
     out = tmp_path / "out"
-    words = ["--dataset", rows, "--attribute", "religion", "--no_control", "--use_cpu", "--report_to", "none"]
+    words = ["--dataset", rows, "--attribute", "religion", "--no_control", *QUICK]
     command("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
     report = json.loads((out / "report" / "audit.json").read_text())["audit"]
     assert report["attribute"] == "religion"

@@ -26,9 +26,11 @@ from hf_fairness.measure.audit import audit
 from hf_fairness.report import card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
+from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)
@@ -86,6 +88,10 @@ class CCDArguments:
         default=None,
         metadata={"help": "`beta`: also train with beta 0, .5, 1 and 1.5 and compare (paper, table 7)."},
     )
+    n_samples: int = field(
+        default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
+    )
+    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
     resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
 
     def __post_init__(self) -> None:
@@ -183,10 +189,17 @@ class _Pipeline:
         default = path.resolve().name if path.exists() else self.base_model
         return self.arguments.base_model_name or default
 
+    def _base_id(self) -> str | None:
+        """Id of the base model on the Hub, where it has one."""
+        return self.base_name if "/" in self.base_name else None
+
     @property
     def model_name(self) -> str:
         """The mitigated model as a reader knows it."""
         return self.config.hub_model_id or f"{self.base_name.split('/')[-1]}-ccd"
+
+    def _resamples(self) -> dict[str, int]:
+        return {"n_samples": self.arguments.n_samples, "n_bootstrap": self.arguments.n_bootstrap}
 
     def _base_key(self) -> Path | str:
         path = Path(self.base_model)
@@ -228,6 +241,7 @@ class _Pipeline:
                 variants=sets,
                 sts_pairs=sts_pairs,
                 device=str(self.config.device),
+                **self._resamples(),
             )
             first = next(iter(found.embeddings))
             arrays: dict[str, Any] = dict(found.embeddings[first])
@@ -266,7 +280,10 @@ class _Pipeline:
             if not bias:
                 own.bias_weight, own.dropout = 0.0, True
             trainer = CCDTrainer(self.base_model, own, load_from_disk(self.run.folder("variants")))
-            trainer.train(resume_from_checkpoint=_last_checkpoint(own.output_dir))
+            card = trainer.model.model_card_data
+            card.base_model = self._base_id()
+            card.first_save = False  # or a folder's name is looked up on the Hub as if it were an id
+            trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
             trainer.save_model(str(folder / "model"))
             trainer.accelerator.wait_for_everyone()
             if is_main_process():
@@ -294,6 +311,7 @@ class _Pipeline:
                     variants=self._validation_rows(),
                     seat_tests=[],
                     device=str(self.config.device),
+                    **self._resamples(),
                 ).report
                 first = next(iter(result["cced"].values()))
                 keys = ("cced", "cced_ci95", "cced_relative", "cced_relative_ci95", "mean_distance")
@@ -324,11 +342,12 @@ class _Pipeline:
 
     def publishable(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> dict[str, str]:
         """The mitigated model with its card."""
-        shutil.copytree(self.run.folder("train") / "model", folder, dirs_exist_ok=True)
+        # training_args.bin is a pickle with paths of this machine; nobody needs it to use the model.
+        private = shutil.ignore_patterns("training_args.bin")
+        shutil.copytree(self.run.folder("train") / "model", folder, dirs_exist_ok=True, ignore=private)
         card = folder / "README.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else ""
-        base = self.base_name if "/" in self.base_name or not Path(self.base_model).exists() else None
-        metadata = card_metadata(after, base_model=base)
+        metadata = card_metadata(after, base_model=self._base_id())
         atomic_write_text(card, update_card(text, card_section(after, **sides), metadata))
         return {"name": self.model_name}
 
@@ -338,12 +357,6 @@ def _content(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {str(name): _content(value) for name, value in data.items()}
     return data if data is None or isinstance(data, (Dataset, str)) else list(data)
-
-
-def _last_checkpoint(folder: str) -> str | None:
-    from transformers.trainer_utils import get_last_checkpoint
-
-    return get_last_checkpoint(folder) if Path(folder).is_dir() else None
 
 
 def _describe(
