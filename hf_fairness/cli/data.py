@@ -77,7 +77,9 @@ def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
     Raises:
         ValueError: no such column, or several text columns to choose from.
     """
-    texts: list[str] = [name for name, feature in rows.features.items() if getattr(feature, "dtype", None) in _TEXT_TYPES]
+    texts: list[str] = [
+        name for name, feature in rows.features.items() if getattr(feature, "dtype", None) in _TEXT_TYPES
+    ]
     if wanted is not None:
         if wanted not in rows.column_names:
             raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")

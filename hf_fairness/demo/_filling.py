@@ -32,8 +32,8 @@ class Frame:
 
     Attributes:
         id: topic and number, for example ``"work-07"``; bootstrap intervals may cluster by it.
-        topic: one of the six topics.
-        text: the pattern, with ``{content}`` and ``[male|female]`` slots.
+        topic: what it speaks of.
+        text: the pattern, with ``{content}`` and, unless it is a plain sentence, ``[male|female]`` slots.
     """
 
     id: str

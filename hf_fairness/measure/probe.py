@@ -43,6 +43,8 @@ def _out_of_fold(
     table: Floats, index: NDArray[np.intp], kind: str, folds: int, seed: int, show_progress: bool | None
 ) -> tuple[Floats, bool]:
     """Which predictions are right, (n, groups), and if all fits converged; ``table`` is (n, groups, d)."""
+    from threadpoolctl import threadpool_limits
+
     n, groups, width = table.shape
     fold_of = (generator(seed, "folds").permutation(int(index.max()) + 1) % folds)[index]
     target, correct, converged = np.tile(np.arange(groups), n), np.zeros((n, groups)), True
@@ -50,7 +52,8 @@ def _out_of_fold(
         test = fold_of == fold
         train = np.repeat(~test, groups)
         model = _classifier(kind, seed)
-        with warnings.catch_warnings(record=True) as caught:
+        # These fits are small: beside torch's own threads, more than one only wait for each other (4 times slower).
+        with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
             warnings.simplefilter("always")
             model.fit(table.reshape(n * groups, width)[train], target[train])
         converged = converged and not any("ConvergenceWarning" in w.category.__name__ for w in caught)

@@ -21,22 +21,23 @@ Pairs = Sequence[tuple[str, str]]
 def unrelated_pairs() -> tuple[tuple[str, str], ...]:
     """The fixed list of 4,000 pairs of unrelated English sentences behind ``similarity_structure``.
 
-    Sentences of ``hf_fairness.demo.corpus`` are put in an order that depends on their text only, and
-    neighbours are paired; then again in another order, until there are 4,000 pairs. The two sentences of a
-    pair come from different frames, and no pair occurs twice.
+    Sentences without gendered terms that no training of this package uses
+    (``hf_fairness.demo.plain_sentences``) are put in an order that depends on their text only, and neighbours
+    are paired; then again in another order, until there are 4,000 pairs. The two sentences of a pair come
+    from different frames, and no pair occurs twice.
 
     Returns:
         4,000 pairs, the same on every machine.
 
     Raises:
-        ValueError: the corpus is too small (a defect of the installation).
+        ValueError: there are too few sentences (a defect of the installation).
 
     Source:
         Written for this project.
     """
-    from hf_fairness.demo import corpus_sentences
+    from hf_fairness.demo import plain_sentences
 
-    frame_of = {sentence.text: sentence.frame for sentence in corpus_sentences()}
+    frame_of = dict(plain_sentences(with_frame=True))
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for round_number in range(50):
         order = sorted(frame_of, key=lambda text: hashlib.blake2b(f"{round_number}\n{text}".encode()).digest())
@@ -45,7 +46,9 @@ def unrelated_pairs() -> tuple[tuple[str, str], ...]:
                 pairs.setdefault(frozenset((left, right)), (left, right))
             if len(pairs) == N_PAIRS:
                 return tuple(pairs.values())
-    raise ValueError(f"The corpus of {len(frame_of)} sentences gives only {len(pairs)} of {N_PAIRS} pairs.")
+    raise ValueError(
+        f"Got {len(pairs)} pairs of {len(frame_of)} plain sentences, expected {N_PAIRS}; reinstall hf-fairness."
+    )
 
 
 def _embed_pairs(encoder: BaseEncoder, left: Sequence[str], right: Sequence[str]) -> tuple[Any, Any]:
@@ -67,12 +70,14 @@ def similarity_structure(
     """How much of its geometry an encoder kept: correlation of similarities of unrelated sentences.
 
     Spearman correlation between the cosine similarities of one fixed list of pairs under both encoders. STS
-    may stay the same while this falls, because STS looks at similar sentences only.
+    may stay the same while this falls, because STS looks at similar sentences only. The built-in pairs hold no
+    gendered term: moving only the embeddings of sentences that do, as a mitigation should, costs nothing here.
 
     Args:
         original: the encoder before; whatever ``as_encoder`` takes.
         mitigated: the encoder after.
-        pairs: pairs of texts; None means the built-in list of 4,000 English pairs.
+        pairs: pairs of texts; None means the built-in list of 4,000 English pairs, of sentences without
+            gendered terms that no training of this package uses.
         n_bootstrap: resamples of pairs behind the interval.
         seed: of the resamples.
         **encoder_options: for ``as_encoder``, for both.

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import pytest
 
-from hf_fairness.demo import Frame, corpus, corpus_sentences, frames, triple_frames, variants
+from hf_fairness.demo import Frame, corpus, corpus_sentences, frames, plain_sentences, triple_frames, variants
 from hf_fairness.demo._filling import fillings, indefinite_article, load_frames, realize
 
 VOWEL_SOUNDS = {"honest", "hour", "hourglass", "heir", "X-ray"}
@@ -142,6 +142,7 @@ def test_lengths_vary():
 ALL_TEXTS = {
     "corpus": lambda: [text for _, text in both_groups()],
     **{name: lambda name=name: variants()[name] for name in ("male", "female", "neutral")},
+    "plain": plain_sentences,
 }
 
 
@@ -185,7 +186,7 @@ def test_indefinite_article(word, article):
 
 
 def test_no_open_slot_and_no_unused_list():
-    for name in ("frames.json", "triples.json"):
+    for name in ("frames.json", "triples.json", "plain.json"):
         patterns, lists = load_frames(name)
         text = " ".join(frame.text for frame in patterns)
         for owner, words in lists.items():
@@ -196,8 +197,9 @@ def test_no_open_slot_and_no_unused_list():
 
 def test_two_processes_write_the_same_corpus():
     code = (
-        "import hashlib, json; from hf_fairness.demo import corpus, variants;"
-        "print(hashlib.sha256(json.dumps([corpus(), variants(with_frame=True)]).encode()).hexdigest())"
+        "import hashlib, json; from hf_fairness.demo import corpus, plain_sentences, variants;"
+        "texts = [corpus(), variants(with_frame=True), plain_sentences(with_frame=True)];"
+        "print(hashlib.sha256(json.dumps(texts).encode()).hexdigest())"
     )
     digests = {
         subprocess.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 
-from hf_fairness.demo import frames, triple_frames, variants
+from hf_fairness.demo import frames, plain_sentences, triple_frames, variants
 from hf_fairness.demo._filling import GROUP_SLOT, fillings, load_frames, realize
 
 WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
@@ -80,6 +80,19 @@ def test_none_shared_between_corpus_and_triples_even_with_gendered_words_masked(
     assert {"she", "their", "landlady", "salesperson"} <= forms
     known = set().union(*(masked_grams(text, forms) for text in corpus_in_both_groups()))
     assert not {gram: text for text in audit_texts() for gram in masked_grams(text, forms) & known}
+
+
+def test_plain_sentences_share_none_with_winogender_and_grep_biasir(shared):
+    assert not overlap(plain_sentences(), winogender(shared))
+    assert not overlap(plain_sentences(), grep_biasir(shared))
+
+
+def test_plain_sentences_share_none_with_corpus_and_triples_even_with_gendered_words_masked():
+    others = corpus_in_both_groups() + audit_texts()
+    assert not overlap(plain_sentences(), others)
+    forms = gendered_forms()
+    known = set().union(*(masked_grams(text, forms) for text in others))
+    assert not {gram: text for text in plain_sentences() for gram in masked_grams(text, forms) & known}
 
 
 def test_the_check_finds_a_planted_copy():

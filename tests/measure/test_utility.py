@@ -9,7 +9,8 @@ import pytest
 from datasets import Dataset
 
 from hf_fairness import measure
-from hf_fairness.demo import corpus_sentences
+from hf_fairness.attributes import load_attribute
+from hf_fairness.demo import corpus, plain_sentences, variants
 from hf_fairness.measure.utility import N_PAIRS, read_scored_pairs, unrelated_pairs
 
 WORDS = {word: np.random.default_rng(i).normal(size=5) for i, word in enumerate("abcdefgh")}
@@ -18,12 +19,47 @@ PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("a", "h"), ("b", "c")]
 
 def test_the_built_in_list_is_fixed_and_unrelated():
     pairs = unrelated_pairs()
-    frame = {sentence.text: sentence.frame for sentence in corpus_sentences()}
+    frame = dict(plain_sentences(with_frame=True))
     assert len(pairs) == N_PAIRS == 4000
     assert len({frozenset(pair) for pair in pairs}) == N_PAIRS
     assert all(frame[left] != frame[right] for left, right in pairs)
     unrelated_pairs.cache_clear()
     assert unrelated_pairs() == pairs
+    assert {text for pair in pairs for text in pair} == set(frame)
+
+
+def test_the_built_in_list_has_no_gendered_term_and_no_training_sentence():
+    texts = {text for pair in unrelated_pairs() for text in pair}
+    gender = load_attribute("gender")
+    assert all(any(gender.counts(text).values()) for text in variants()["male"])  # the check can fail
+    for text in texts:
+        assert not any(gender.counts(text).values()), text
+        assert not gender.inherent_in(text), text
+    assert not texts & {*corpus(), *(text for column in variants().values() for text in column)}
+
+
+def test_minilm_tells_the_pairs_of_the_built_in_list_apart(minilm):
+    left, right = (
+        minilm.encode(list(side), show_progress_bar=False, normalize_embeddings=True)
+        for side in zip(*unrelated_pairs()[:600], strict=True)
+    )
+    cosines = (left * right).sum(axis=1)
+    assert cosines.std() > 0.05
+    assert -0.1 < cosines.mean() < 0.3  # unrelated, not near copies
+
+
+def test_a_change_of_gendered_sentences_only_costs_no_structure(minilm):
+    gender = load_attribute("gender")
+    pairs = list(unrelated_pairs()[:60])
+
+    def mitigated(texts):
+        vectors = minilm.encode(texts, show_progress_bar=False)
+        return [0 * v + 1 if any(gender.counts(t).values()) else v for t, v in zip(texts, vectors, strict=True)]
+
+    assert measure.similarity_structure(minilm, mitigated, pairs)["similarity_structure"] == pytest.approx(1.0)
+    gendered = list(zip(corpus()[:60:2], corpus()[1:60:2], strict=True))
+    with pytest.raises(ValueError, match="all equal"):  # every one of these moves
+        measure.similarity_structure(minilm, mitigated, gendered)
 
 
 def test_structure_of_one_encoder_is_one_and_falls_when_it_changes():
@@ -37,8 +73,6 @@ def test_structure_of_one_encoder_is_one_and_falls_when_it_changes():
 
 
 def test_minilm_keeps_its_structure_when_little_is_added(minilm):
-    from hf_fairness.demo import corpus
-
     texts = corpus()[:80]
     pairs = list(zip(texts[:40], texts[40:], strict=True))
     noise = np.random.default_rng(0).normal(size=384)

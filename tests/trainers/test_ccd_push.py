@@ -40,4 +40,4 @@ def test_pushed_model_is_the_trained_one(fake_hub, tiny_mlm, triples, tmp_path):
     record = json.loads(files["ccd_config.json"])
     assert record["mlm_head"] is True
     assert "/" not in record["base_model"]  # a folder of this machine means nothing elsewhere
-    assert "content-conditional" in files["README.md"].decode().lower()
+    assert "content conditional debiasing" in files["README.md"].decode().lower()

@@ -198,7 +198,7 @@ class _Pipeline:
         """The mitigated model as a reader knows it."""
         return self.config.hub_model_id or f"{self.base_name.split('/')[-1]}-ccd"
 
-    def _resamples(self) -> dict[str, int]:
+    def _resamples(self) -> dict[str, Any]:
         return {"n_samples": self.arguments.n_samples, "n_bootstrap": self.arguments.n_bootstrap}
 
     def _base_key(self) -> Path | str:
