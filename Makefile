@@ -32,6 +32,7 @@ demo: $(VENV)/.demo  ## Audit all-MiniLM-L6-v2, mitigate it with CCD, audit agai
 
 test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doctests of the package and the README
 	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -q --doctest-glob=README.md README.md
 	cd $(CHECKED) && ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
 
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table

@@ -63,6 +63,9 @@ CONFIG: dict[str, Any] = {
     ],
 }
 
+#: For numbers whose spread over seeds is shown instead of their interval over texts.
+QUICK: dict[str, Any] = {"n_bootstrap": 100}
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -161,8 +164,8 @@ class Evaluation:
         self.sets = {"winogender": winogender(), "grep_biasir": grep_biasir(), "built_in": built_in()}
         self.pairs, self.sts_pairs = unrelated(CONFIG["unrelated_pairs"]), stsb_dev()
         self.before = {name: embed(self.original, texts) for name, texts in self.sets.items()}
-        self.stsb = sts(self.original, self.sts_pairs)["sts_spearman"]
-        self.seat = seat(self.original)["mean_abs_effect_size"]
+        self.stsb = sts(self.original, self.sts_pairs, **QUICK)["sts_spearman"]
+        self.seat = seat(self.original, n_samples=100, **QUICK)["mean_abs_effect_size"]
         self.probes = self._probes(self.original)
 
     def _probes(self, model: Any) -> dict[str, float]:
@@ -199,16 +202,21 @@ class Evaluation:
                 }
             found[f"{name}_mean_distance"] = _spread([change["mean_distance_change"] for change in each])
         found["stsb_dev_spearman"] = _spread(
-            [sts(m, self.sts_pairs)["sts_spearman"] / self.stsb - 1 for m in models.values()]
+            [sts(m, self.sts_pairs, **QUICK)["sts_spearman"] / self.stsb - 1 for m in models.values()]
         )
         for name, pairs in {
             "similarity_structure": self.pairs,
             "similarity_structure_built_in": None,
         }.items():
             found[name] = _spread(
-                [similarity_structure(self.original, m, pairs)["similarity_structure"] for m in models.values()]
+                [
+                    similarity_structure(self.original, m, pairs, **QUICK)["similarity_structure"]
+                    for m in models.values()
+                ]
             )
-        found["seat_mean_abs_effect_size"] = _spread([seat(m)["mean_abs_effect_size"] for m in models.values()])
+        found["seat_mean_abs_effect_size"] = _spread(
+            [seat(m, n_samples=100, **QUICK)["mean_abs_effect_size"] for m in models.values()]
+        )
         probes = [self._probes(model) for model in models.values()]
         found["probe"] = {kind: _spread([p[kind] for p in probes]) for kind in ("linear", "mlp")}
         return found

@@ -78,9 +78,12 @@ def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
 def print_changes(result: dict[str, Any]) -> None:
     """Print the table of what was measured before and after, and where the files are."""
     from hf_fairness.report import delta_table, summarize, text_table
+    from hf_fairness.report.sweep import sweep_table
 
     rows = delta_table(result["after"], result["before"], result["control"])
     print(text_table(rows))
+    for line in sweep_table(result["training"]):
+        print("  ".join(cell.rjust(24) for cell in line))
     print()
     print(summarize(rows).headline)
     print()

@@ -36,6 +36,23 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
         ValueError: unknown file type, empty source, or a split that is not there.
         OSError: the source can not be read.
     """
+    from datasets.exceptions import DatasetsError
+
+    try:
+        rows = _open(source, split)
+    except DatasetsError as error:
+        reason = str(error.__cause__ or error).strip().splitlines()
+        raise ValueError(f"{source} cannot be read: {reason[0] if reason else type(error).__name__}") from error
+    except ValueError as error:
+        if "no data" in str(error):  # what datasets says of a file with a header and nothing below it
+            raise ValueError(f"{source} has no rows.") from error
+        raise
+    if len(rows) == 0:
+        raise ValueError(f"{source} has no rows.")
+    return rows
+
+
+def _open(source: str, split: str) -> Dataset:
     from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
     path = Path(source)
@@ -46,21 +63,19 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
     if path.is_file():
         if path.suffix not in _FORMATS:
             raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
+        if path.stat().st_size == 0:
+            raise ValueError(f"{source} is empty.")
         # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
         options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
-        rows = load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
-    elif (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
+        return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
+    if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
         loaded = load_from_disk(source)
         if isinstance(loaded, DatasetDict):
             if split not in loaded:
                 raise ValueError(f"{source} has no split {split!r}; it has {', '.join(loaded)}.")
             loaded = loaded[split]
-        rows = loaded
-    else:
-        rows = load_dataset(source, split=split)
-    if len(rows) == 0:
-        raise ValueError(f"{source} has no rows.")
-    return rows
+        return loaded
+    return load_dataset(source, split=split)
 
 
 def text_column(rows: Dataset, wanted: str | None, source: str) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import hf_fairness
 from hf_fairness.report.schema import AuditLike
 from hf_fairness.report.summary import Summary, summarize
+from hf_fairness.report.sweep import NOTE as SWEEP_NOTE
+from hf_fairness.report.sweep import sweep_table
 from hf_fairness.report.tables import Row, delta_table
 from hf_fairness.report.text import (
     CONVENTIONS,
@@ -131,6 +133,9 @@ def card_section(
             "### Training",
             "\n".join(f"- {escape_markdown(k)}: {escape_markdown(v)}" for k, v in flatten(training)),
         ]
+    if sweep := sweep_table(training):
+        lines = [sweep[0], ["---:"] * len(sweep[0]), *sweep[1:]]
+        parts += ["### Sweep over beta", "\n".join(f"| {' | '.join(line)} |" for line in lines), SWEEP_NOTE]
     parts += [
         "### How to read the numbers",
         _bullets(CONVENTIONS),

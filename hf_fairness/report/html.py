@@ -10,6 +10,8 @@ import hf_fairness
 from hf_fairness.report.plots import Plot, cced_plot, loss_plot, projection_plots, seat_plot
 from hf_fairness.report.schema import AuditLike
 from hf_fairness.report.summary import Summary, summarize
+from hf_fairness.report.sweep import NOTE as SWEEP_NOTE
+from hf_fairness.report.sweep import sweep_table
 from hf_fairness.report.tables import Row, delta_table
 from hf_fairness.report.text import (
     CONVENTIONS,
@@ -159,6 +161,8 @@ def render_html(
         plots=[plot for plot in plots if plot is not None],
         maps=[(pair, _map_note(pair)) for pair in projection_plots(result, before)],
         about=_about(result, training),
+        sweep=sweep_table(training),
+        sweep_note=SWEEP_NOTE,
         conventions=CONVENTIONS,
         limits=LIMITS,
         not_measured=missing_sections(result),

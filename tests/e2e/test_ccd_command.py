@@ -128,6 +128,24 @@ def test_the_control_had_the_same_steps_and_no_bias_part(finished):
     assert bias[0] > bias[-1] > 0
 
 
+def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
+    """The mitigated model against the original one, on given variants and labelled pairs as well."""
+    out, _ = finished
+    rows, pairs = tmp_path / "human.jsonl", tmp_path / "pairs.tsv"
+    triple = {"male": "He is late for his tea.", "female": "She is late for her tea."}
+    rows.write_text((json.dumps({**triple, "neutral": "They are late for their tea."}) + "\n") * 5)
+    scored = [("A dog runs.", "A dog ran.", 4.5), ("It rains.", "We eat soup.", 0.2), ("A red door.", "A door.", 3.0)]
+    pairs.write_text("sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in scored))
+    words = ["--reference_model", encoder, "--evaluation", rows, "--sts_pairs", pairs, *QUICK[:4]]
+    printed = command("audit", out / "model", "--output", tmp_path / "report", *words).stdout
+    assert "CCED (human)" in printed
+    report = json.loads((tmp_path / "report" / "audit.json").read_text())
+    assert report["audit"]["utility"]["sts_spearman_change_ci95"]
+    assert report["before"]["cced"]["human"]["n"] == 5
+    trained = json.loads((out / "report" / "audit.json").read_text())["audit"]["cced"]["built-in"]
+    assert report["audit"]["cced"]["built-in"]["cced"] == pytest.approx(trained["cced"], rel=1e-5)
+
+
 def test_a_second_call_does_no_work_twice(finished, encoder):
     out, _ = finished
     before = {name: stage["started"] for name, stage in stages(out).items()}
@@ -241,7 +259,8 @@ def test_sweep_and_mlm_head(tmp_path):
     table = json.loads((out / "report" / "audit.json").read_text())["training"]["sweep"]
     assert [row["beta"] for row in table] == [0.0, 0.5, 1.0, 1.5]
     assert all({"cced", "cced_relative", "similarity_structure", "loss_bias", "loss_rep"} <= set(row) for row in table)
-    assert "beta" in (out / "report" / "report.html").read_text()
+    assert "Sweep over beta" in (out / "report" / "report.html").read_text()
+    assert "### Sweep over beta" in (out / "model" / "README.md").read_text()
     before = AutoModelForMaskedLM.from_pretrained(base)
     after = AutoModelForMaskedLM.from_pretrained(out / "model")
     assert torch.equal(before.cls.predictions.transform.dense.weight, after.cls.predictions.transform.dense.weight)

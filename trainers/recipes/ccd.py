@@ -21,7 +21,7 @@ import numpy as np
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.attributes import Attribute, load_attribute
-from hf_fairness.augment import GroupVariants
+from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.measure.audit import audit
 from hf_fairness.report import card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
@@ -209,8 +209,9 @@ class _Pipeline:
         """Rows with one text per group and a neutral one, saved; and how many were kept and left out."""
 
         def work(folder: Path) -> dict[str, int]:
-            made = rows
+            made, other_language = rows, 0
             if column is not None:
+                other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
                 function = GroupVariants(column, attribute=self.attribute)
                 made = rows.map(function, batched=True, remove_columns=rows.column_names, desc="Making variants")
             kept = made.filter(lambda flag: flag, input_columns="has_terms") if "has_terms" in made.features else made
@@ -222,7 +223,12 @@ class _Pipeline:
                 )
             limit = min(len(kept), self.arguments.max_rows or len(kept))
             kept.select(range(limit)).save_to_disk(folder)
-            return {"n_rows": len(rows), "n_without_terms": len(rows) - len(kept), "n": limit}
+            return {
+                "n_rows": len(rows),
+                "n_without_terms": len(rows) - len(kept),
+                "n_other_language": other_language,
+                "n": limit,
+            }
 
         inputs = [rows, column, self.attribute.digest, self.arguments.max_rows]
         counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs)
@@ -371,6 +377,7 @@ def _describe(
         "n": run["n_train"],
         "n_validation": run["n_eval"],
         "n_skipped": counts["n_without_terms"] + run["n_skipped"],
+        "n_other_language": counts["n_other_language"],
         "rho": run["rho"],
         "seconds": last.get("train_runtime"),
         "hyperparameters": {

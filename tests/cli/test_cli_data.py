@@ -1,0 +1,97 @@
+"""What users name on the command line opens, or the error says what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from hf_fairness.cli.data import open_dataset, open_variants, text_column
+
+ROWS = [{"text": "She sings.", "score": 1.5}, {"text": 'He said "no".', "score": 2.0}]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes the rows in a format; returns the path."""
+
+    def make(kind: str) -> str:
+        path = tmp_path / f"rows{kind}"
+        rows = Dataset.from_list(ROWS)
+        if kind == ".csv":
+            rows.to_csv(path, index=False)
+        elif kind == ".tsv":  # as GLUE writes it: quotation marks are text
+            path.write_text("text\tscore\n" + "".join(f"{row['text']}\t{row['score']}\n" for row in ROWS))
+        elif kind == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+        elif kind == ".json":
+            path.write_text(json.dumps(ROWS))
+        elif kind == ".parquet":
+            rows.to_parquet(path)
+        elif kind == ".txt":
+            path.write_text("".join(row["text"] + "\n" for row in ROWS))
+        elif kind == "saved":
+            rows.save_to_disk(path)
+        else:
+            DatasetDict({"train": rows, "test": rows.select([0])}).save_to_disk(path)
+        return str(path)
+
+    return make
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", "saved", "splits"])
+def test_every_format_gives_the_same_rows(write, kind):
+    rows = open_dataset(write(kind))
+    assert rows["text"][:] == [row["text"] for row in ROWS]
+    if kind != ".txt":
+        assert rows["score"][:] == [1.5, 2.0]
+    assert text_column(rows, None, "rows") == "text"
+
+
+def test_splits(write):
+    path = write("splits")
+    assert len(open_dataset(path, split="test")) == 1
+    with pytest.raises(ValueError, match="no split 'dev'; it has train, test"):
+        open_dataset(path, split="dev")
+
+
+def test_the_corpus_of_the_package():
+    assert len(open_dataset("demo")) >= 1500
+
+
+def test_unknown_and_empty_files(tmp_path):
+    (tmp_path / "rows.doc").write_text("x")
+    with pytest.raises(ValueError, match=r"unknown file type '.doc'; expected one of .csv"):
+        open_dataset(str(tmp_path / "rows.doc"))
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ValueError, match="is empty"):
+        open_dataset(str(tmp_path / "empty.csv"))
+    (tmp_path / "header.csv").write_text("text\n")
+    with pytest.raises(ValueError, match="has no rows"):
+        open_dataset(str(tmp_path / "header.csv"))
+    (tmp_path / "torn.jsonl").write_text('{"text": "a"}\n{"text": ')
+    with pytest.raises(ValueError, match=r"torn.jsonl cannot be read"):
+        open_dataset(str(tmp_path / "torn.jsonl"))
+
+
+def test_text_column_must_be_clear():
+    rows = Dataset.from_dict({"a": ["x"], "b": ["y"], "n": [1]})
+    with pytest.raises(ValueError, match=r"text columns a, b: choose one with --text_column"):
+        text_column(rows, None, "rows")
+    assert text_column(rows, "b", "rows") == "b"
+    assert text_column(rows.remove_columns("a"), None, "rows") == "b"
+    with pytest.raises(ValueError, match="no column 'c'; its text columns are a, b"):
+        text_column(rows, "c", "rows")
+
+
+def test_variants_need_every_group(tmp_path):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text(json.dumps({"male": "He.", "female": "She.", "neutral": "They."}) + "\n")
+    bad.write_text(json.dumps({"male": "He.", "neutral": "They."}) + "\n")
+    assert list(open_variants([str(good)], ("male", "female"))) == ["good"]
+    assert open_variants(None, ("male", "female")) == {}
+    with pytest.raises(ValueError, match="expected male, female and neutral"):
+        open_variants([str(bad)], ("male", "female"))
+    with pytest.raises(ValueError, match="Two sets of variants are called 'good'"):
+        open_variants([str(good), str(good)], ("male", "female"))

@@ -1,0 +1,40 @@
+"""The numbers of the slow studies belong to today's code, meet their bars, and a small run points the same way."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import ccd_quality
+from benchmarks.study import RESULTS, check_fresh
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return check_fresh(RESULTS / "ccd_quality.json", ccd_quality.CONFIG)
+
+
+def test_ccd_quality_meets_its_bars(recorded):
+    assert ccd_quality.misses(recorded["arms"]) == []
+
+
+def test_ccd_quality_shows_the_harm_first_and_the_control(recorded):
+    original, control = recorded["original"], recorded["arms"]["control (news)"]
+    assert original["winogender"]["cced_ci95"][0] > 0.05
+    assert abs(control["winogender_cced"]["mean"]) < 0.2  # without the bias part the gap stays
+    assert len(recorded["arms"]["news"]["seeds"]) == 3
+
+
+def test_a_missed_bar_is_named(recorded):
+    arms = {**recorded["arms"], "demo corpus": {"winogender_cced": {"mean": -0.4}}}
+    assert ccd_quality.misses(arms) == ["demo corpus: winogender_cced is -0.4000, expected <= -0.5"]
+
+
+def test_a_small_run_points_the_same_way(shared):
+    """One seed, 300 news sentences: the gap on human-written triples falls, the control's does not, STS stays."""
+    evaluation = ccd_quality.Evaluation()
+    rows = ccd_quality.news_rows(300, seed=42, pool=200)
+    mitigated = evaluation.arm({42: ccd_quality.train(rows, 42)})
+    assert mitigated["winogender_cced"]["ci95"][1] < -0.3
+    assert mitigated["grep_biasir_cced"]["mean"] < 0
+    assert mitigated["stsb_dev_spearman"]["mean"] > -0.01
+    assert mitigated["similarity_structure"]["mean"] > 0.97
