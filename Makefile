@@ -53,7 +53,7 @@ format: $(VENV)/.test  ## Apply the formatter and the safe fixes
 .PHONY: checked
 checked: $(VENV)/.test
 	rm -rf $(CHECKED) build/lib build/bdist.*
-	$(PIP) install --quiet --no-deps --no-build-isolation --target $(CHECKED) . || $(PIP) install --quiet --no-deps --target $(CHECKED) .
+	$(PIP) install --quiet --no-deps --target $(CHECKED) .
 
 quality: $(VENV)/.test checked  ## Types (mypy) and import layers (import-linter)
 	cd $(CHECKED) && ../../$(BIN)/python -m mypy --config-file ../../setup.cfg -p hf_fairness
