@@ -1,0 +1,77 @@
+"""The README's tables, written from the results files: `python -m benchmarks.readme` puts them in place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.study import RESULTS, ROOT
+from hf_fairness.runs import atomic_write_text
+
+MEASURES = {
+    "winogender_cced": "CCED, Winogender (240 human templates)",
+    "winogender_cced_relative": "CCED / mean distance, Winogender",
+    "grep_biasir_cced": "CCED, GrepBiasIR (154 human rewrites)",
+    "grep_biasir_cced_relative": "CCED / mean distance, GrepBiasIR",
+    "built_in_cced": "CCED, built-in triples (432, held out)",
+    "stsb_dev_spearman": "STS-B dev, Spearman (relative)",
+}
+LEVELS = {
+    "similarity_structure": "Similarity structure, 4,000 STS-B sentence pairs (1 is ideal)",
+    "seat_mean_abs_effect_size": "SEAT, mean \\|d\\| (original {seat:.2f})",
+}
+
+
+def study_table(results: Mapping[str, Any]) -> str:
+    """Change per measure and arm in per cent, with the interval over texts; then values that are no changes."""
+    arms = results["arms"]
+    lines = ["| change against the original | " + " | ".join(arms) + " |", "|---" * (len(arms) + 1) + "|"]
+    for key, name in MEASURES.items():
+        lines.append(f"| {name} | " + " | ".join(_percent(arm[key]) for arm in arms.values()) + " |")
+    for key, name in LEVELS.items():
+        title = name.format(seat=results["original"]["seat_mean_abs_effect_size"])
+        lines.append(f"| {title} | " + " | ".join(f"{arm[key]['mean']:.3f}" for arm in arms.values()) + " |")
+    probe = " | ".join(f"{arm['probe']['linear']['mean']:.3f}" for arm in arms.values())
+    lines.append(f"| Linear probe for the group (original {results['original']['probe']['linear']:.3f}) | {probe} |")
+    return "\n".join(lines)
+
+
+def _percent(value: Mapping[str, Any]) -> str:
+    text = f"{value['mean'] * 100:+.1f} %"
+    if "ci95" in value:
+        low, high = (end * 100 for end in value["ci95"])
+        text += f" [{low:+.1f}, {high:+.1f}]"
+    return text.replace("-", "−")
+
+
+def speed_table(results: Mapping[str, Any]) -> str:
+    """Median ratio of each benchmark, with the least and the greatest of its rounds."""
+    lines = ["| what | speed ratio | bar |", "|---|---|---|"]
+    for entry in results["benchmarks"]:
+        ratio = entry["ratio"]
+        spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
+        lines.append(f"| {entry['compares']} | {spread} | {entry['bar']:g} |")
+    return "\n".join(lines)
+
+
+def tables() -> dict[str, str]:
+    """Each table of the README by the name of its place."""
+    study = json.loads((RESULTS / "ccd_quality.json").read_text(encoding="utf-8"))["results"]
+    speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    return {"study": study_table(study), "speed": speed_table(speed)}
+
+
+def fill(text: str) -> str:
+    """The README's text with every table as the results files have it."""
+    for name, table in tables().items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        text = re.sub(f"{begin}.*?{end}", lambda _, t=table, b=begin, e=end: f"{b}\n{t}\n{e}", text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    readme = Path(ROOT / "README.md")
+    atomic_write_text(readme, fill(readme.read_text(encoding="utf-8")))
