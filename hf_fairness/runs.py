@@ -17,7 +17,6 @@ write into the folder is theirs to finish before rank 0 returns, as a trainer's 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import enum
@@ -31,7 +30,6 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -48,7 +46,7 @@ from hf_fairness._atomic import (
 )
 from hf_fairness._keys import content_key, files_of
 from hf_fairness._processes import Board, RunLockedError, lock
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, package_versions
 
 __all__ = [
     "Run",
@@ -223,7 +221,13 @@ class Run:
         folder = self._partial_folder(name, key, keep_partial)
         entry.pop("error", None)
         start = time.time()
-        entry.update(key=key, version=version, started=_now(), status="running", versions=_versions())
+        entry.update(
+            key=key,
+            version=version,
+            started=_now(),
+            status="running",
+            versions={"python": platform.python_version(), **package_versions(PACKAGES)},
+        )
         self._write_manifest()
         self._board.note(name, status="running", folder=str(folder))
         try:
@@ -323,14 +327,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return _plain(value.value)
     return str(value) if isinstance(value, Path) else value
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 def _now() -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
 import sys
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -47,6 +49,15 @@ def require(module: str) -> ModuleType:
         extra = EXTRAS.get(top)
         how = f'pip install "hf-fairness[{extra}]"' if extra else f"pip install {top}"
         raise ImportError(f"{top} is not installed. Install it with: {how}") from error
+
+
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of those of the named distributions that are installed."""
+    found = {}
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def is_main_process() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import logging
@@ -10,7 +9,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hf_fairness.attributes import Attribute, load_attribute
@@ -21,7 +19,7 @@ from hf_fairness.measure.utility import similarity_structure, sts
 from hf_fairness.measure.variants import read_variants
 from hf_fairness.scores.cced import cced, cced_change
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
-from hf_fairness.utils import progress
+from hf_fairness.utils import package_versions, progress
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +125,7 @@ def audit(
         "language": values.language,
         "groups": list(values.group_names),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": package_versions(PACKAGES),
         "cced": {},
         "probe": {},
     }
@@ -143,14 +141,6 @@ def audit(
         else:
             report["cced"][step], embeddings[step] = _cced(encoder, before, sets[step], values, settings)
     return AuditResult(report, embeddings)
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Any]:
