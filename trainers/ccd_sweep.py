@@ -27,7 +27,14 @@ logger = logging.getLogger(__name__)
 BETAS = (0.0, 0.5, 1.0, 1.5)
 RESULT_FILE = "sweep_result.json"
 #: Settings that do not change what is learned.
-_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "hub_token", "beta")
+_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub")
+
+
+def training_settings(args: CCDConfig) -> dict[str, Any]:
+    """Settings that decide what is learned: not where it is written, shown or pushed to."""
+    return {
+        name: value for name, value in args.to_dict().items() if name not in _IRRELEVANT and not name.startswith("hub_")
+    }
 
 
 def sweep_beta(
@@ -133,7 +140,7 @@ def _read(folder: Path, key: str) -> dict[str, Any] | None:
 
 def _key(model: Any, args: CCDConfig, *data: Dataset | None) -> str:
     """What decides the results of the sweep, as one text."""
-    settings = {name: value for name, value in args.to_dict().items() if name not in _IRRELEVANT}
+    settings = {name: value for name, value in training_settings(args).items() if name != "beta"}
     if isinstance(model, nn.Module):
         named = model.state_dict().items()
         weights: Any = {name: tensor.detach().cpu().float().numpy() for name, tensor in named}

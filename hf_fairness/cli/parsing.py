@@ -56,8 +56,7 @@ def parse(
     config_file = _pop_config(words)
     if config_file is not None:
         _apply_yaml(parser, config_file, {f.name for c in config_classes for f in dataclasses.fields(c) if f.init})
-    known, unknown = parser.parse_known_args(words)
-    del known
+    _, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_unknown_flags(parser, unknown))
     parsed = parser.parse_args_into_dataclasses(words, look_for_args_file=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -16,7 +16,7 @@ from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
 from hf_fairness.measure.probe import KINDS, probe
 from hf_fairness.measure.seat import seat
 from hf_fairness.measure.utility import similarity_structure, sts
-from hf_fairness.measure.variants import read_variants
+from hf_fairness.measure.variants import Variants, read_variants
 from hf_fairness.scores.cced import cced, cced_change
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.utils import package_versions, progress
@@ -29,8 +29,6 @@ BUILT_IN = "built-in"
 PACKAGES = ("hf-fairness", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 #: A probe on fewer texts than this says nothing.
 MIN_PROBE_TEXTS = 20
-#: Column of variants whose rows resemble each other; intervals then resample its values.
-CLUSTER_COLUMN = "frame"
 
 
 @dataclass(frozen=True)
@@ -139,51 +137,39 @@ def audit(
         elif step == "utility":
             report["utility"] = _utility(encoder, before, sts_pairs, settings)
         else:
-            report["cced"][step], embeddings[step] = _cced(encoder, before, sets[step], values, settings)
+            report["cced"][step], embeddings[step] = _cced(sets[step], encoder, before, settings)
     return AuditResult(report, embeddings)
 
 
-def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Variants]:
     built_in = built_in_variants(attribute)
-    sets = {} if built_in is None else {BUILT_IN: built_in}
+    sets: dict[str, Any] = {} if built_in is None else {BUILT_IN: built_in}
     for name, rows in (given or {}).items():
         if name in (*sets, "SEAT", "probe", "utility"):
             raise ValueError(f"A set of variants may not be called {name!r}; choose another name.")
         sets[name] = rows
-    return sets
-
-
-def _clusters(rows: Any) -> list[Hashable] | None:
-    names = getattr(rows, "column_names", None) or list(rows)
-    return list(rows[CLUSTER_COLUMN]) if CLUSTER_COLUMN in names else None
+    return {name: read_variants(rows, groups=attribute.group_names) for name, rows in sets.items()}
 
 
 def _cced(
-    encoder: BaseEncoder,
-    before: BaseEncoder | None,
-    rows: Any,
-    attribute: Attribute,
-    settings: Mapping[str, Any],
+    texts: Variants, encoder: BaseEncoder, before: BaseEncoder | None, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    texts = read_variants(rows, groups=attribute.group_names)
-    clusters = texts.keep(_clusters(rows))
     vectors = texts.embed(encoder)
-    result = {**cced(vectors, clusters=clusters, **settings), "n_skipped": texts.n_skipped}
+    result = {**cced(vectors, clusters=texts.clusters, **settings), "n_skipped": texts.n_skipped}
     if before is not None:
-        result |= cced_change(texts.embed(before), vectors, clusters=clusters, **settings)
+        result |= cced_change(texts.embed(before), vectors, clusters=texts.clusters, **settings)
     return result, vectors
 
 
 def _probes(
-    embeddings: Mapping[str, Mapping[str, Vectors]], sets: Mapping[str, Any], settings: Mapping[str, Any]
+    embeddings: Mapping[str, Mapping[str, Vectors]], sets: Mapping[str, Variants], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Linear and MLP probe on the first set of variants; none where its texts are too few."""
     if not embeddings:
         return {}
     name = next(iter(embeddings))
-    texts = read_variants(sets[name], groups=[group for group in embeddings[name] if group != "neutral"])
-    clusters = texts.keep(_clusters(sets[name]))
-    if len(set(clusters or range(len(texts.neutral)))) < MIN_PROBE_TEXTS:
+    clusters = sets[name].clusters
+    if len(set(clusters or range(len(sets[name].neutral)))) < MIN_PROBE_TEXTS:
         return {}
     return {
         kind: {**probe(embeddings=embeddings[name], kind=kind, clusters=clusters, **settings), "set": name}

@@ -79,7 +79,7 @@ def cced_change(
         **encoder_options: for ``as_encoder``, for both.
 
     Returns:
-        What ``scores.cced.cced_change`` returns (``cced_change`` -0.6 is a fall by 60 %), and ``n_skipped``.
+        What ``scores.cced.cced_change`` returns (``cced_change_share`` -0.6 is a fall by 60 %), and ``n_skipped``.
 
     Raises:
         TypeError: a model that is no encoder.

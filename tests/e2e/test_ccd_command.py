@@ -220,6 +220,9 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
         [sys.executable, "-m", "hf_fairness", *map(str, words), "--push_to_hub", "--hub_model_id", "tester/fairer"]
     )
     assert "Pushed to" in pushed
+    for stage in ("variants", "train", "control", "audit_after"):  # where it is pushed to changes no training
+        assert stages(copy)[stage]["started"] == stages(out)[stage]["started"]
+    assert "tester/fairer" in (copy / "model" / "README.md").read_text()
     files = fake_hub.files("tester/fairer")
     assert {"README.md", "model.safetensors", "modules.json", "config.json", "tokenizer.json"} <= set(files)
     assert not any(name.startswith(("checkpoint", "audit", "report")) for name in files)

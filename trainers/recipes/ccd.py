@@ -25,10 +25,10 @@ from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.measure.audit import audit
 from hf_fairness.report import card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
-from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
+from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.trainers.ccd_config import CCDConfig
-from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta
+from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.utils import is_main_process
@@ -37,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 #: Name of the set of variants that the training data themselves give where the package carries none.
 VALIDATION = "validation rows"
-#: Settings that do not change what a training learns.
-_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub", "beta_sweep")
 _EMBEDDINGS = "embeddings.npz"
 
 
@@ -132,7 +130,7 @@ def run_ccd(
         RunLockedError: another run works in the same folder.
     """
     attribute = load_attribute(arguments.attribute, language=arguments.language)
-    settings = _training_settings(config)
+    settings = training_settings(config)
     with Run(config.output_dir, {**asdict(arguments), "training": settings}, resume=arguments.resume) as run:
         pipeline = _Pipeline(run, arguments, config, attribute, settings)
         counts = pipeline.variants(rows, text_column)
@@ -143,14 +141,11 @@ def run_ccd(
         sweep = pipeline.sweep() if arguments.sweep else None
         after = pipeline.audit("audit_after", evaluation, sts_pairs, "train")
         control = pipeline.audit("audit_control", evaluation, sts_pairs, "control") if control_training else None
-        training = (
-            {**_describe(training, counts, arguments, config), "sweep": sweep}
-            if sweep
-            else _describe(training, counts, arguments, config)
-        )
+        training = _describe(training, counts, arguments, config) | ({"sweep": sweep} if sweep else {})
         sides = {"before": before, "control": control, "training": training}
-        run.stage("report", lambda folder: pipeline.report(folder, after, sides))
-        run.stage("model", lambda folder: pipeline.publishable(folder, after, sides))
+        inputs = [after, sides]
+        run.stage("report", lambda folder: pipeline.report(folder, after, sides), inputs=inputs)
+        run.stage("model", lambda folder: pipeline.publishable(folder, after, sides), inputs=[run.key("train"), inputs])
         report = run.folder("report")
         return {
             "model": run.folder("model"),
@@ -161,11 +156,6 @@ def run_ccd(
             "training": training,
             "sweep": sweep,
         }
-
-
-def _training_settings(config: CCDConfig) -> dict[str, Any]:
-    settings = config.to_dict()
-    return {name: value for name, value in settings.items() if name not in _IRRELEVANT}
 
 
 @dataclass
@@ -252,10 +242,7 @@ class _Pipeline:
             first = next(iter(found.embeddings))
             arrays: dict[str, Any] = dict(found.embeddings[first])
             np.savez(folder / _EMBEDDINGS, **arrays)
-            label = self.base_name if trained is None else self.model_name
-            report = {**found.report, "model": label}
-            atomic_write_json(folder / "audit.json", report)
-            return report
+            return found.report
 
         source = self._base_key() if trained is None else self.run.key(trained)
         inputs = [
@@ -266,7 +253,7 @@ class _Pipeline:
             _content(sts_pairs),
         ]
         report: dict[str, Any] = self.run.stage(name, work, inputs=inputs)
-        return report
+        return {**report, "model": self.base_name if trained is None else self.model_name}
 
     def _validation_rows(self) -> dict[str, Any]:
         """Held-out rows of the training data, for an attribute without texts of its own."""
