@@ -1,0 +1,106 @@
+"""The base of all callables for ``datasets.map``: columns, keys, rows, errors."""
+
+from __future__ import annotations
+
+import pytest
+from datasets import Dataset, Features, Value
+from datasets.fingerprint import Hasher
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_fairness.maps import MapFunction, RowsFunction, row_draw, row_seed
+
+
+class Lengths(MapFunction):
+    def outputs(self):
+        return {"length": "int64", "key": "string"}
+
+    def rewrite(self, texts, key):
+        return {"length": sum(map(len, texts)), "key": key}
+
+
+class Shouted(RowsFunction):
+    def outputs(self):
+        return {"shouted": "bool"}
+
+    def unchanged(self):
+        return {"shouted": False}
+
+    def additions(self, texts, key):
+        return [{self.column: texts[0].upper(), "shouted": True}] if texts[0] else []
+
+
+def test_columns_and_keys_of_a_row_and_of_a_batch():
+    row = Lengths(["a", "b"])({"a": "xy", "b": "z", "label": 1})
+    assert row == {"length": 3, "key": "xy\x1fz"}
+    batch = Lengths("a", id_column="id")({"a": ["xy", "xy"], "id": [7, 8]})
+    assert batch == {"length": [2, 2], "key": ["7", "8"]}
+    assert Lengths("a")({"a": []}) == {"length": [], "key": []}
+
+
+def test_features_name_the_added_columns():
+    before = Features({"a": Value("string"), "label": Value("int8")})
+    after = Lengths("a").features(before)
+    assert after == Features({**before, "length": Value("int64"), "key": Value("string")})
+
+
+def test_added_rows_follow_their_source_and_keep_its_other_columns():
+    data = Dataset.from_dict({"a": ["x", "", "y"], "label": [1, 2, 3]})
+    made = data.map(Shouted("a"), batched=True, batch_size=2)
+    assert made["a"][:] == ["x", "X", "", "y", "Y"]
+    assert made["label"][:] == [1, 1, 2, 3, 3]
+    assert made["shouted"][:] == [False, True, False, False, True]
+    with pytest.raises(TypeError, match="Shouted adds rows: map it with batched=True"):
+        data.map(Shouted("a"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        (3, TypeError, "name of a text column, or a list of names; got 3"),
+        ([], TypeError, "name of a text column"),
+        (["a", ""], TypeError, "name of a text column"),
+        (["a", "a"], ValueError, "names a column twice: a, a"),
+    ],
+)
+def test_wrong_columns_are_refused_at_once(columns, error, message):
+    with pytest.raises(error, match=message):
+        Lengths(columns)
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "message"),
+    [
+        ({"b": ["x"]}, ValueError, r"Lengths: no column 'a'\. Columns: b\."),
+        ({"a": ["x"], "key": [1]}, ValueError, "would overwrite column 'key'"),
+        ({"a": ["x", None]}, TypeError, r"Expected a text in row 1 of the batch, column 'a', got NoneType"),
+        ({"a": None}, TypeError, "Expected a text in column 'a', got NoneType"),
+    ],
+)
+def test_wrong_data_is_refused_with_its_place(batch, error, message):
+    with pytest.raises(error, match=message):
+        Lengths("a")(batch)
+
+
+def test_a_missing_id_column_is_named():
+    with pytest.raises(ValueError, match=r"Lengths: no column 'id'\. Columns: a\."):
+        Lengths("a", id_column="id")({"a": ["x"]})
+
+
+def test_the_version_is_part_of_the_state(monkeypatch):
+    before = Hasher.hash(Lengths("a"))
+    assert before == Hasher.hash(Lengths("a")) != Hasher.hash(Lengths("b"))
+    monkeypatch.setattr(Lengths, "version", 2)
+    assert Hasher.hash(Lengths("a")) != before
+
+
+@given(st.integers(), st.text())
+def test_draws_depend_on_seed_and_key_alone(seed, key):
+    assert row_seed(seed, key) == row_seed(seed, key) != row_seed(seed + 1, key)
+    assert 0 <= row_draw(seed, key) < 1
+
+
+def test_draws_are_uniform():
+    draws = [row_draw(0, str(i)) for i in range(4000)]
+    assert abs(sum(draws) / 4000 - 0.5) < 0.02
+    assert abs(sum(draw < 0.1 for draw in draws) / 4000 - 0.1) < 0.02
