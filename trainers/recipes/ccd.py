@@ -13,7 +13,7 @@ import copy
 import logging
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,11 @@ from hf_fairness.measure.audit import audit
 from hf_fairness.report import card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
 from hf_fairness.runs import Run, atomic_write_text
-from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.recipes.ccd_arguments import CCDArguments
 from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)
@@ -38,66 +38,6 @@ logger = logging.getLogger(__name__)
 #: Name of the set of variants that the training data themselves give where the package carries none.
 VALIDATION = "validation rows"
 _EMBEDDINGS = "embeddings.npz"
-
-
-@dataclass
-class CCDArguments:
-    """What `hf-fairness ccd` needs beside the settings of the training."""
-
-    model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
-    base_model_name: str | None = field(
-        default=None,
-        metadata={"help": "How reports call the original model; default: its id or its folder's name."},
-    )
-    dataset: str = field(
-        default="demo",
-        metadata={
-            "help": "Texts to train on: a csv, tsv, json, jsonl, parquet or text file, a saved "
-            "data set, an id on the "
-            "Hub, or `demo` for the corpus of this package. Rows that hold variants already are "
-            "taken as they are."
-        },
-    )
-    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
-    text_column: str | None = field(
-        default=None, metadata={"help": "Column of the texts; default: `text`, or the only text column."}
-    )
-    max_rows: int | None = field(
-        default=None,
-        metadata={"help": "Train on the first so many rows that hold attribute terms; default: all."},
-    )
-    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are made equal."})
-    language: str = field(default="en", metadata={"help": "Language of the texts."})
-    evaluation: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Further files to measure CCED on: one text column per group and `neutral`, best not made by rules."
-        },
-    )
-    sts_pairs: str | None = field(
-        default=None,
-        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
-    )
-    control: bool = field(
-        default=True,
-        metadata={"help": "Also train the control: same texts, steps and seed, without the bias part of the loss."},
-    )
-    sweep: str | None = field(
-        default=None,
-        metadata={"help": "`beta`: also train with beta 0, .5, 1 and 1.5 and compare (paper, table 7)."},
-    )
-    n_samples: int = field(
-        default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
-    )
-    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
-    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without reading anything."""
-        if self.sweep not in (None, "beta"):
-            raise ValueError(f"sweep is {self.sweep!r}, expected 'beta' or nothing.")
-        if self.max_rows is not None and self.max_rows < 2:
-            raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
 
 
 def run_ccd(

@@ -1,0 +1,67 @@
+"""What the CCD pipeline is told beside the settings of the training; `hf-fairness ccd` parses it from flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+
+
+@dataclass
+class CCDArguments:
+    """What `hf-fairness ccd` needs beside the settings of the training."""
+
+    model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
+    base_model_name: str | None = field(
+        default=None,
+        metadata={"help": "How reports call the original model; default: its id or its folder's name."},
+    )
+    dataset: str = field(
+        default="demo",
+        metadata={
+            "help": "Texts to train on: a csv, tsv, json, jsonl, parquet or text file, a saved "
+            "data set, an id on the "
+            "Hub, or `demo` for the corpus of this package. Rows that hold variants already are "
+            "taken as they are."
+        },
+    )
+    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
+    text_column: str | None = field(
+        default=None, metadata={"help": "Column of the texts; default: `text`, or the only text column."}
+    )
+    max_rows: int | None = field(
+        default=None,
+        metadata={"help": "Train on the first so many rows that hold attribute terms; default: all."},
+    )
+    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are made equal."})
+    language: str = field(default="en", metadata={"help": "Language of the texts."})
+    evaluation: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further files to measure CCED on: one text column per group and `neutral`, best not made by rules."
+        },
+    )
+    sts_pairs: str | None = field(
+        default=None,
+        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
+    )
+    control: bool = field(
+        default=True,
+        metadata={"help": "Also train the control: same texts, steps and seed, without the bias part of the loss."},
+    )
+    sweep: str | None = field(
+        default=None,
+        metadata={"help": "`beta`: also train with beta 0, .5, 1 and 1.5 and compare (paper, table 7)."},
+    )
+    n_samples: int = field(
+        default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
+    )
+    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
+    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything."""
+        if self.sweep not in (None, "beta"):
+            raise ValueError(f"sweep is {self.sweep!r}, expected 'beta' or nothing.")
+        if self.max_rows is not None and self.max_rows < 2:
+            raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
