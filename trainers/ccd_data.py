@@ -122,8 +122,8 @@ def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str
 def select_rows(dataset: Dataset, groups: Sequence[str], neutral: str) -> tuple[Dataset, int]:
     """The rows that can train CCD, with their text columns only.
 
-    Left out are rows marked ``has_terms = False`` and rows whose variants are all the same text: without an
-    attribute term there is nothing to make equal.
+    Left out are rows marked ``has_terms = False``, rows with a ``rejected_reason``, and rows whose variants are all
+    the same text: without an attribute term there is nothing to make equal.
 
     Args:
         dataset: rows with text columns.
@@ -138,6 +138,8 @@ def select_rows(dataset: Dataset, groups: Sequence[str], neutral: str) -> tuple[
     """
     columns = [dataset[name][:] for name in (*groups, neutral)]
     marked = dataset["has_terms"][:] if "has_terms" in dataset.column_names else [True] * len(dataset)
+    if "rejected_reason" in dataset.column_names:
+        marked = [mark and not reason for mark, reason in zip(marked, dataset["rejected_reason"][:], strict=True)]
     keep = []
     for index, (mark, *texts) in enumerate(zip(marked, *columns, strict=True)):
         if not mark:

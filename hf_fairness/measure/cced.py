@@ -29,7 +29,7 @@ def cced(
         variants: output of ``GroupVariants``, or a mapping of group names and ``neutral`` to lists of texts.
             Rows without attribute terms are left out and counted; rows of one ``frame`` (a column of labels)
             are resampled together.
-        groups: the group columns; None means all but ``neutral``, ``has_terms``, ``edits``, ``frame``.
+        groups: the group columns; None means all but ``neutral`` and what says where rows come from.
         neutral: column of the neutral texts.
         n_bootstrap: resamples of texts behind the intervals.
         seed: of the resamples.

@@ -90,7 +90,7 @@ def probe(
             are left out and counted.
         kind: "linear" (logistic regression) or "mlp" (one hidden layer of 64).
         embeddings: instead of a model: shape (n, d) per group, row i the same text; ``neutral`` is left out.
-        groups: the group columns; None means all but ``neutral``, ``has_terms``, ``edits``, ``frame``.
+        groups: the group columns; None means all but ``neutral`` and what says where rows come from.
         neutral: column that is no group; it may be absent.
         clusters: a label per row used, for texts that resemble each other: they then share a fold. None takes
             the column ``frame`` of the variants, if there is one.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 #: Column of labels: rows with the same label resemble each other, and intervals resample them together.
 CLUSTER_COLUMN = "frame"
 #: Columns beside the groups and the neutral text that are no text to measure.
-EXTRA_COLUMNS = ("has_terms", "edits", CLUSTER_COLUMN)
+EXTRA_COLUMNS = ("has_terms", "edits", "confidence", "rejected_reason", CLUSTER_COLUMN)
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Variants:
     Attributes:
         groups: per group the texts, row i of all groups being the same text.
         neutral: the neutral texts.
-        n_skipped: rows left out because they hold no attribute term.
+        n_skipped: rows left out because they hold no attribute term, or because their rewrite was rejected.
         kept: per row of the input whether it is here.
         clusters: label per row from the column ``frame``, None where there is no such column.
     """
@@ -70,9 +70,9 @@ def read_variants(
     Args:
         variants: a ``datasets.Dataset`` or a mapping of column names to lists of texts. Where there is a
             column ``has_terms``, rows in which it is false are left out and counted. Without it, rows whose
-            versions are all the same text are.
-        groups: the columns that are groups; None means all columns but ``neutral``, ``has_terms``, ``edits``
-            and ``frame``.
+            versions are all the same text are. So are rows with a ``rejected_reason``.
+        groups: the columns that are groups; None means all columns but ``neutral`` and those in
+            ``EXTRA_COLUMNS``.
         neutral: column of the neutral texts.
         need_neutral: whether a missing neutral column is an error.
 
@@ -114,17 +114,18 @@ def read_variants(
                 "columns with groups=[...] or remove the others."
             )
     rows = lengths[asked[0]]
-    if "has_terms" in names:
-        keep = [bool(flag) for flag in variants["has_terms"]]
-        if len(keep) != rows:
-            raise ValueError(f"variants['has_terms'] has {len(keep)} rows, the texts have {rows}.")
-    else:
-        keep = [len({columns[name][i] for name in wanted}) > 1 for i in range(rows)]
+    marks = {name: list(variants[name]) for name in ("has_terms", "rejected_reason") if name in names}
+    for name, mark in marks.items():
+        if len(mark) != rows:
+            raise ValueError(f"variants[{name!r}] has {len(mark)} rows, the texts have {rows}.")
+    differ = [len({columns[name][i] for name in wanted}) > 1 for i in range(rows)]
+    rejected = marks.get("rejected_reason", [""] * rows)
+    keep = [bool(flag) and not reason for flag, reason in zip(marks.get("has_terms", differ), rejected, strict=True)]
     kept = {name: [text for text, flag in zip(column, keep, strict=True) if flag] for name, column in columns.items()}
     if not any(keep):
         raise ValueError(
-            f"None of the {rows} rows holds an attribute term, so all versions of a text are the same: there "
-            "is nothing to measure. Check the attribute and the language of the texts."
+            f"None of the {rows} rows holds an attribute term ({sum(map(bool, rejected))} were rejected), so all "
+            "versions of a text are the same: there is nothing to measure. Check attribute and language of the texts."
         )
     labels = list(variants[CLUSTER_COLUMN]) if CLUSTER_COLUMN in names and CLUSTER_COLUMN not in asked else None
     result = Variants({name: kept[name] for name in asked}, kept.get(neutral, []), rows - sum(keep), tuple(keep), None)

@@ -20,9 +20,11 @@ Args:
     model: Hub id, local folder, SentenceTransformer, transformers model (with `tokenizer=...`), word vectors
         (mapping of words to vectors), or an object with `encode(texts)`. Goes with `variants`.
     variants: output of `hf_fairness.augment.GroupVariants`, or a mapping of group names and "neutral" to
-        lists of texts, row i being the same text. Rows without attribute terms are left out and counted.
+        lists of texts, row i being the same text. Rows without attribute terms, or with a `rejected_reason`, are
+        left out and counted.
     embeddings: instead of both, a mapping of group names and "neutral" to arrays of shape (n, d).
-    groups: the group columns of `variants`; None means all but "neutral", "has_terms", "edits" and "frame".
+    groups: the group columns of `variants`; None means all but "neutral", "has_terms", "edits", "confidence",
+        "rejected_reason" and "frame".
     clusters: with `embeddings`, a label per row for rows that resemble each other; intervals resample labels.
     neutral: key of the neutral texts (default "neutral").
     n_bootstrap: resamples of texts behind the intervals (default 2,000).
@@ -31,7 +33,7 @@ Args:
 
 Returns:
     cced, cced_signed, cced_relative: ideal 0; mean_distance; each with _ci95.
-    n: texts used; n_skipped: texts without attribute terms (0 for embeddings).
+    n: texts used; n_skipped: texts left out (0 for embeddings).
     pairs: the same numbers per pair of groups; distance: mean distance to neutral per group.
     meta: convention, ideal, direction, seed, versions.
 

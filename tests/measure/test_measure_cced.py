@@ -31,6 +31,13 @@ def test_rows_without_terms_are_left_out_and_counted():
     json.dumps(result, allow_nan=False)
 
 
+def test_rejected_rewrites_are_left_out_and_counted():
+    marks = {"confidence": [0.0, 1.0, 0.9], "rejected_reason": ["polarity: male reads female", "", ""]}
+    result = measure.cced(VECTORS, Dataset.from_dict(ROWS | marks))
+    assert (result["cced"], result["n"], result["n_skipped"]) == (1.0, 1, 2)
+    assert sorted(result["distance"]) == ["female", "male"]
+
+
 def test_frames_are_clusters():
     rows = {name: texts * 2 for name, texts in ROWS.items()} | {"frame": list("abcabc")}
     texts = read_variants(rows)

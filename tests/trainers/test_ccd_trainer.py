@@ -124,14 +124,15 @@ def test_rows_without_terms_are_skipped_and_counted(tiny_bert, triples, config):
     for index, row in enumerate(rows):
         row.update(id=index, edits="[]", has_terms=index % 4 > 0, topic_id=[1, 2])
     rows += [{**rows[1], "male": "i think", "female": "i think", "neutral": "i think"}]
+    rows = [{**row, "rejected_reason": ""} for row in rows] + [{**rows[1], "rejected_reason": "no usable answer"}]
     data = Dataset.from_list(rows)
     trainer = CCDTrainer(model=tiny_bert, args=config(), train_dataset=data)
-    assert trainer.n_skipped == 11
+    assert trainer.n_skipped == 12
     assert len(trainer.train_dataset) + len(trainer.eval_dataset) == 30
     assert trainer.train_dataset.column_names == ["male", "female", "neutral", "label"]
     trainer.train()
     saved = json.loads((Path(trainer.args.output_dir) / "checkpoint-2" / "ccd_config.json").read_text())
-    assert (saved["n_skipped"], saved["beta"], saved["rho"]) == (11, 1.0, trainer.kernel.rho)
+    assert (saved["n_skipped"], saved["beta"], saved["rho"]) == (12, 1.0, trainer.kernel.rho)
 
 
 def test_resume_gives_the_same_weights(tiny_bert, triples, config, tmp_path):
