@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.utils import is_main_process, progress
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ EXPECTED = (
 )
 #: Families that count positions from 2, so that two of the stated positions are never used.
 _OFFSET_POSITIONS = frozenset({"camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl"})
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
@@ -149,6 +148,7 @@ class SentenceTransformerEncoder(BaseEncoder):
         if show is None:
             show = sys.stderr.isatty() and is_main_process() and len(texts) > 8 * self.batch_size
         was_training, was_length = self.model.training, self.model.max_seq_length
+        one_thread_after_fork()
         try:
             if self.max_length is not None:
                 self.model.max_seq_length = self.max_length
@@ -187,35 +187,61 @@ class TransformersEncoder(BaseEncoder):
         self.model, self.tokenizer = _body(model), tokenizer
         self.batch_size, self.device, self.pooling = batch_size, device, pooling
         self.normalize, self.show_progress = normalize, show_progress
-        self.max_length = _max_length(self.model, tokenizer) if max_length is None else max_length
+        self.max_length = model_max_length(self.model, tokenizer) if max_length is None else max_length
 
     def _encode(self, texts: list[str]) -> Any:
         import torch
 
-        limit = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
-        fields = self.tokenizer(texts, **limit)
-        order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
-        show = False if self.show_progress is None and len(texts) <= 8 * self.batch_size else self.show_progress
-        starts = progress(range(0, len(texts), self.batch_size), "Encoding", show_progress=show, unit="batch")
-        device = self.model.device if self.device is None else torch.device(self.device)
-        was_training = self.model.training
-        self.model.to(device)
-        self.model.eval()
-        rows: list[Any] = []
-        try:
-            with torch.no_grad():
-                for start in starts:
-                    chosen = order[start : start + self.batch_size]
-                    rows.append(self._forward({k: [v[i] for i in chosen] for k, v in fields.items()}, device))
-        finally:
-            self.model.train(was_training)
+        order: list[int] = []
+        rows: list[torch.Tensor] = []
+        for places, hidden, mask, _ in self.hidden_batches(texts):
+            order += places
+            rows.append(self._pool(hidden, mask).cpu())
         pooled = torch.cat(rows).numpy()
         result = np.empty_like(pooled)
         result[order] = pooled
         return result
 
-    def _forward(self, fields: dict[str, list[list[int]]], device: torch.device) -> torch.Tensor:
-        """Pooled float32 vectors on the CPU of one batch of unpadded token lists."""
+    def hidden_batches(
+        self, texts: list[str], *, offsets: bool = False
+    ) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor, list[list[tuple[int, int]]]]]:
+        """Hidden states of all tokens, in batches of texts of similar length; one batch is held at a time.
+
+        Args:
+            texts: at least one string.
+            offsets: whether the characters of each token are asked for, which a slow tokenizer cannot tell.
+
+        Yields:
+            Places of the batch's texts; hidden states, float32 (batch, tokens, dim), on the device; which of
+            them are tokens, (batch, tokens); per text the span of each token, empty unless ``offsets``.
+        """
+        import torch
+
+        options = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+        fields = (
+            self.tokenizer(texts, return_offsets_mapping=True, **options)
+            if offsets
+            else self.tokenizer(texts, **options)
+        )
+        spans = fields.pop("offset_mapping") if offsets else None
+        order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
+        show = False if self.show_progress is None and len(texts) <= 8 * self.batch_size else self.show_progress
+        device = self.model.device if self.device is None else torch.device(self.device)
+        was_training = self.model.training
+        one_thread_after_fork()
+        self.model.to(device)
+        self.model.eval()
+        try:
+            for start in progress(range(0, len(texts), self.batch_size), "Encoding", show_progress=show, unit="batch"):
+                places = order[start : start + self.batch_size]
+                with torch.no_grad():  # not around the yield: the caller's code is none of our business
+                    hidden, mask = self._forward({k: [v[i] for i in places] for k, v in fields.items()}, device)
+                yield places, hidden, mask, [spans[i] for i in places] if spans is not None else []
+        finally:
+            self.model.train(was_training)
+
+    def _forward(self, fields: dict[str, list[list[int]]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Hidden states, and which of them are tokens, of one batch of unpadded token lists."""
         import torch
 
         lengths = [len(ids) for ids in fields["input_ids"]]
@@ -237,39 +263,20 @@ class TransformersEncoder(BaseEncoder):
                 f"{self.name} ({type(self.model).__name__}) is no encoder: its output has no "
                 f"last_hidden_state of shape (batch, tokens, dim). Expected {EXPECTED}."
             )
-        hidden, keep = hidden.float(), mask[:, :, None]
+        return hidden.float(), mask
+
+    def _pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """One vector per text, of its hidden states."""
+        import torch
+
+        keep = mask[:, :, None]
         if self.pooling == "mean":
             pooled = (hidden * keep).sum(dim=1) / keep.sum(dim=1)
         elif self.pooling == "max":
             pooled = hidden.masked_fill(~keep, -torch.inf).amax(dim=1)
         else:
             pooled = hidden[:, 0]
-        if self.normalize:
-            pooled = torch.nn.functional.normalize(pooled, dim=-1)
-        on_cpu: torch.Tensor = pooled.cpu()
-        return on_cpu
-
-
-class StaticEncoder(BaseEncoder):
-    """Word vectors: the vector of the whole text if it has one, else the mean over its known words."""
-
-    def __init__(self, vectors: Any, *, normalize: bool = False) -> None:
-        self.vectors, self.normalize = vectors, normalize
-        self.name = f"word vectors ({type(vectors).__name__})"
-
-    def _lookup(self, word: str) -> Any:
-        return next((self.vectors[form] for form in (word, word.lower()) if form in self.vectors), None)
-
-    def _encode(self, texts: list[str]) -> Any:
-        rows = []
-        for text in texts:
-            whole = self._lookup(text)
-            found = [whole] if whole is not None else [self._lookup(word) for word in _WORD.findall(text)]
-            known = [np.asarray(vector, dtype=np.float32) for vector in found if vector is not None]
-            if not known:
-                raise ValueError(f"{self.name}: no word of {text!r} has a vector. Leave the text out or add its words.")
-            rows.append(np.mean(known, axis=0))
-        return _unit(np.stack(rows)) if self.normalize else np.stack(rows)
+        return torch.nn.functional.normalize(pooled, dim=-1) if self.normalize else pooled
 
 
 class FunctionEncoder(BaseEncoder):
@@ -280,10 +287,10 @@ class FunctionEncoder(BaseEncoder):
 
     def _encode(self, texts: list[str]) -> Any:
         vectors = check_vectors(self.function(texts), texts, self.name)
-        return _unit(vectors) if self.normalize else vectors
+        return unit_length(vectors) if self.normalize else vectors
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def unit_length(vectors: Vectors) -> Vectors:
     """Vectors of length 1; a vector of zeros stays one."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0), dtype=np.float32)
@@ -317,7 +324,7 @@ def _body(model: Any) -> Any:
     return body
 
 
-def _max_length(model: Any, tokenizer: Any) -> int | None:
+def model_max_length(model: Any, tokenizer: Any) -> int | None:
     """Most tokens the model can take, or None where neither model nor tokenizer says."""
     positions = getattr(model.config, "max_position_embeddings", None)
     limits = [positions] if isinstance(positions, int) and positions > 0 else []

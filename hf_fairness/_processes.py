@@ -1,4 +1,4 @@
-"""Several processes in one output folder: the lock of a run, and the notes rank 0 leaves for the others."""
+"""Several processes: the lock of a run, the notes rank 0 leaves for the others, and torch in forked children."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ START_SECONDS = 5.0
 _HELD: dict[Path, int] = {}
 #: How many runs this process has made in a folder; equal on all ranks of a launch.
 _RUNS: dict[Path, int] = {}
+
+
+#: The process that imported this module; another number means a fork of it.
+_IMPORTED_BY = os.getpid()
+
+
+def one_thread_after_fork() -> None:
+    """Make torch use one thread in a forked process, as ``datasets.map(num_proc=2)`` starts them.
+
+    A fork takes over none of the threads that its parent's torch has started, and would wait for them for ever.
+    """
+    global _IMPORTED_BY
+    if os.getpid() != _IMPORTED_BY:
+        import torch
+
+        torch.set_num_threads(1)
+        _IMPORTED_BY = os.getpid()
 
 
 class RunLockedError(RuntimeError):

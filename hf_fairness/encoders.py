@@ -18,13 +18,14 @@ from hf_fairness._encoder_adapters import (
     BaseEncoder,
     FunctionEncoder,
     SentenceTransformerEncoder,
-    StaticEncoder,
     TransformersEncoder,
     Vectors,
     check_texts,
     check_vectors,
     is_a,
 )
+from hf_fairness._token_vectors import Tokens, iter_tokens, token_encoder
+from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
 from hf_fairness.utils import FairnessWarning
 
 if TYPE_CHECKING:
@@ -32,17 +33,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Files that are read as word vectors: one word and its numbers a line.
+WORD_VECTOR_FILES = (".txt", ".vec", ".glove")
+
 __all__ = [
+    "WORD",
     "BaseEncoder",
     "Encoder",
     "FunctionEncoder",
+    "InputEmbeddings",
     "SentenceTransformerEncoder",
     "StaticEncoder",
+    "Tokens",
     "TransformersEncoder",
     "Vectors",
     "as_encoder",
     "check_texts",
     "check_vectors",
+    "input_embeddings",
+    "iter_tokens",
+    "read_word_vectors",
+    "token_encoder",
 ]
 
 
@@ -73,9 +84,9 @@ def as_encoder(
     the log. Code from a repository is never run.
 
     Args:
-        model: a Hub id or local folder; a SentenceTransformer; a transformers (or PEFT) model, whose head is
-            left out; a mapping of words to vectors (gensim's KeyedVectors too); an object with ``encode``; a
-            function.
+        model: a Hub id or local folder; a text file of word vectors (GloVe); a SentenceTransformer; a transformers
+            (or PEFT) model, whose head is left out; a mapping of words to vectors (gensim's KeyedVectors too); an
+            object with ``encode``; a function.
         tokenizer: for a transformers model; None looks where the model came from.
         batch_size: texts per forward pass; batches are sorted by length.
         device: None means where the model is.
@@ -159,8 +170,13 @@ def _open(
                 f"{folder} holds no model: neither modules.json (SentenceTransformer) nor config.json "
                 f"(transformers); it holds {holds}. Point to the folder that save_pretrained wrote."
             )
+    elif folder.suffix in WORD_VECTOR_FILES and folder.is_file():
+        return _open_vectors(folder, normalize)
     elif folder.exists():
-        raise ValueError(f"{folder} is a file. Expected the folder that save_pretrained wrote, or a Hub id.")
+        raise ValueError(
+            f"{folder} is a file. Expected the folder that save_pretrained wrote, a Hub id, or word "
+            f"vectors as text ({', '.join(WORD_VECTOR_FILES)})."
+        )
     elif isinstance(name, Path) or text.startswith((".", "/", "~")) or text.count("/") > 1:
         raise ValueError(f"There is no folder {folder}. Expected a local model folder or a Hub id such as org/name.")
     else:
@@ -186,6 +202,15 @@ def _open(
             raise ValueError(f"{text} does not open as a SentenceTransformer: {error}") from error
         encoder = SentenceTransformerEncoder(opened, normalize=normalize, max_length=pool["max_length"], **run)
     encoder.name = text
+    return encoder
+
+
+def _open_vectors(file: Path, normalize: bool | None) -> StaticEncoder:
+    try:
+        encoder = StaticEncoder(read_word_vectors(file), normalize=bool(normalize))
+    except ValueError as error:
+        raise ValueError(f"{file} is a file, and holds no word vectors: {error}") from error
+    encoder.name = str(file)
     return encoder
 
 

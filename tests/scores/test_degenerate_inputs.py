@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hf_fairness.measure import probe
+from hf_fairness.scores.bias_score import cosines, direction_of
 from hf_fairness.scores.cced import cced
 from hf_fairness.scores.seat import seat_test
 from hf_fairness.scores.structure import similarity_structure, sts
@@ -42,6 +43,8 @@ SCORES = {
     "seat attributes": lambda value: seat_test(GOOD, OTHER, value, SHIFTED, n_samples=200, **FAST),
     "cced": lambda value: cced({"a": value, "b": OTHER, "neutral": GOOD[::-1]}, **FAST),
     "cced neutral": lambda value: cced({"a": GOOD, "b": OTHER, "neutral": value}, **FAST),
+    "direction": lambda value: [array.tolist() for array in direction_of(value)],
+    "bias": lambda value: [0.0, *cosines(value, GOOD[0]).tolist()],
     "structure": lambda value: similarity_structure(value, OTHER, GOOD, OTHER, **FAST),
     "probe": lambda value: probe(embeddings={"a": value, "b": OTHER}, folds=3, **FAST),
     "sts": lambda value: sts(value, OTHER, np.arange(12), **FAST),
@@ -52,6 +55,10 @@ SCALES = {"huge", "tiny", "integers"}
 DEFINED = {
     "seat": SCALES | {"one row", "all rows equal", "same as the other", "too few rows"},
     "cced": SCALES | {"zero vectors", "one zero vector", "all rows equal", "same as the other"},
+    "direction": SCALES
+    | {"one row", "one zero vector", "all rows equal", "same as the other", "too few rows", "other width"},
+    "bias": SCALES
+    | {"empty", "one row", "zero vectors", "one zero vector", "all rows equal", "same as the other", "too few rows"},
     "structure": SCALES | {"all rows equal"},
     "probe": SCALES | {"zero vectors", "one zero vector", "all rows equal", "same as the other"},
     "sts": SCALES | {"all rows equal"},

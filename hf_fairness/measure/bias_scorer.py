@@ -1,0 +1,170 @@
+"""Everything that turns a text into its bias score, checked and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hf_fairness.attributes import Attribute, NameTable, load_attribute
+from hf_fairness.augment.rewrite import neutralize
+from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, as_encoder
+from hf_fairness.measure.bias_direction import BiasDirection, bias_direction
+from hf_fairness.measure.bias_pairs import two_groups
+from hf_fairness.measure.bias_words import (
+    ExclusionList,
+    TextWords,
+    choose_importance,
+    exclusion_list,
+    iter_words,
+)
+from hf_fairness.scores.bias_score import WordBias, cosines, word_bias
+from hf_fairness.scores.statistics import Floats
+
+#: What is scored: the text as it stands (the paper), or without its gendered words.
+FORMS = ("raw", "neutral")
+
+
+class Scored(NamedTuple):
+    """One text with its words and their bias."""
+
+    text: str
+    words: TextWords
+    excluded: list[bool]
+    bias: WordBias
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Everything that turns a text into its bias score; made by :func:`make_scorer`.
+
+    Attributes:
+        encoder: gives the importance of the words, and their vectors unless ``vectors`` does.
+        vectors: word vectors out of context, or None.
+        direction: the direction.
+        exclusion: words whose bias is 0.
+        importance: "max" or "mean".
+        form: "raw" or "neutral".
+        attribute: the attribute.
+    """
+
+    encoder: BaseEncoder
+    vectors: StaticEncoder | None
+    direction: BiasDirection
+    exclusion: ExclusionList
+    importance: str
+    form: str
+    attribute: Attribute
+
+    def _cosines(self, text: str, words: TextWords) -> Floats:
+        """Cosine of each word with the direction; 0 for a word without a vector."""
+        vectors = {int(i): words.vectors[i] for i in np.flatnonzero(words.known)}
+        if self.vectors is not None:
+            found = {i: self.vectors.lookup(word) for i, word in enumerate(words.words)}
+            vectors = {i: np.asarray(vector) for i, vector in found.items() if vector is not None}
+        result = np.zeros(len(words.words))
+        try:
+            if vectors:
+                result[list(vectors)] = cosines(np.stack(list(vectors.values())), self.direction.vector)
+        except ValueError as error:
+            raise ValueError(f"Words of {text[:80]!r}: {error}") from error
+        return result
+
+    def score(self, texts: Sequence[str]) -> Iterator[tuple[int, Scored]]:
+        """Score texts, one at a time, in the order that is fastest to compute.
+
+        Args:
+            texts: any number of texts; one without words scores 0.
+
+        Yields:
+            Place of the text, and its score. Every text comes once.
+        """
+        read = [neutralize(text, attribute=self.attribute) if self.form == "neutral" else text for text in texts]
+        full = [place for place, text in enumerate(read) if WORD.search(text)]
+        nothing = TextWords([], np.zeros((0, len(self.direction.vector))), np.zeros(0), np.zeros(0, dtype=bool))
+        for place in sorted(set(range(len(read))) - set(full)):
+            yield place, Scored(read[place], nothing, [], word_bias([], [], []))
+        if not full:
+            return
+        for number, words in iter_words(self.encoder, [read[place] for place in full], self.importance):
+            excluded = [self.exclusion.holds(word) for word in words.words]
+            text = read[full[number]]
+            bias = word_bias(self._cosines(text, words), words.importance, excluded)
+            yield full[number], Scored(text, words, excluded, bias)
+
+    def described(self) -> dict[str, Any]:
+        """What ``meta`` says of the scorer."""
+        return {
+            "model": self.encoder.label,
+            "word_vectors": self.encoder.label if self.vectors is None else self.vectors.label,
+            "importance": self.importance,
+            "form": self.form,
+            "attribute": self.attribute.name,
+            "direction_kind": self.direction.kind,
+            "direction_pairs": self.direction.n_pairs,
+            "direction_explained_variance": list(self.direction.explained_variance_ratio[:1]),
+            "direction_stability": self.direction.stability,
+        }
+
+
+def make_scorer(
+    model: Any,
+    *,
+    direction: BiasDirection | str | Path | None = None,
+    attribute: str | Path | Attribute = "gender",
+    importance: str | None = None,
+    form: str | None = None,
+    names: bool | str | Path | NameTable | Iterable[str] = True,
+    word_vectors: Any = None,
+    **encoder_options: Any,
+) -> Scorer:
+    """Check what a bias score needs and put it together.
+
+    Args:
+        model: whatever ``as_encoder`` takes.
+        direction: from ``bias_direction``, or the file it was saved to; None makes one of the package's own word
+            pairs or sentences.
+        attribute: name, file or object, with two groups.
+        importance: "max" (published) or "mean"; None means the one that the model pools by.
+        form: "raw" scores the text as it stands (published), "neutral" rewrites it without the attribute first,
+            for in context every word takes on the gender of those around it; None means "neutral" for
+            an encoder that reads context and "raw" for word vectors.
+        names: given names on the exclusion list, see ``exclusion_list``.
+        word_vectors: word vectors whose bias counts while ``model`` says how much (section 3 of the paper: GloVe
+            and InferSent); None takes the word vectors of ``model`` itself.
+        **encoder_options: for ``as_encoder``: batch_size, device, pooling, tokenizer, max_length, ...
+
+    Returns:
+        The scorer.
+
+    Raises:
+        TypeError: a model that is no encoder.
+        ValueError: an unknown form or importance, more than two groups, a direction between other groups.
+    """
+    value = load_attribute(attribute)
+    groups = two_groups(value)
+    encoder = as_encoder(model, **encoder_options)
+    vectors = None if word_vectors is None else as_encoder(word_vectors)
+    if vectors is not None and not isinstance(vectors, StaticEncoder):
+        raise ValueError(f"word_vectors must be a mapping of words to vectors; got {vectors.name}.")
+    static = isinstance(encoder, StaticEncoder) or vectors is not None
+    if form is None:
+        form = "raw" if static else "neutral"
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, or None; got {form!r}.")
+    chosen = choose_importance(encoder, importance)
+    if direction is None:
+        direction = bias_direction(encoder if vectors is None else vectors, attribute=value)
+    elif isinstance(direction, (str, Path)):
+        direction = BiasDirection.load(direction)
+    if not isinstance(direction, BiasDirection):
+        raise TypeError(f"direction must come from bias_direction; got {type(direction).__name__}.")
+    if direction.groups != groups:
+        raise ValueError(
+            f"The direction runs from {' to '.join(direction.groups)}, attribute {value.name!r} has the groups "
+            f"{' and '.join(groups)}, in this order."
+        )
+    return Scorer(encoder, vectors, direction, exclusion_list(value, names), chosen, form, value)

@@ -1,0 +1,178 @@
+"""The direction between two groups: word pairs, swapped sentences, files, stability."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hf_fairness.attributes import load_attribute
+from hf_fairness.encoders import as_encoder, input_embeddings
+from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
+from hf_fairness.measure.bias_pairs import EXTENDED, swapped_pairs, two_groups, word_pairs
+
+VECTORS = {
+    "he": [-1.0, 0.0, 0.2],
+    "she": [1.0, 0.1, 0.2],
+    "man": [-1.0, 1.0, 0.0],
+    "woman": [1.0, 0.9, 0.0],
+    "boy": [-1.1, 0.5, 0.5],
+    "girl": [1.0, 0.5, 0.6],
+}
+
+
+def test_paper_pairs_are_the_ten_of_the_paper():
+    text = "woman-man girl-boy she-he mother-father daughter-son gal-guy female-male her-his herself-himself Mary-John"
+    assert word_pairs() == [tuple(reversed(pair.split("-"))) for pair in text.split()]
+    gender = load_attribute("gender")
+    extended = word_pairs(gender, "extended")
+    assert len(extended) > EXTENDED
+    assert len(set(extended)) == len(extended)
+    for first, second in extended:
+        assert (gender.group_of(first), gender.group_of(second)) == gender.group_names
+        assert (first + second).isalpha()
+    with pytest.raises(ValueError, match=r"'paper' and 'extended'; got 'long'"):
+        word_pairs(which="long")
+
+
+def test_direction_of_word_vectors():
+    found = bias_direction(VECTORS)
+    assert (found.kind, found.n_pairs, found.n_skipped) == ("word pairs", 3, 7)
+    assert found.groups == ("male", "female")
+    assert found.vector[0] > 0.99
+    assert found.explained_variance_ratio[0] > 0.98
+    assert found.stability is None  # three pairs have no two halves worth comparing
+    assert bias_direction(VECTORS, list(word_pairs()[:3])).vector == pytest.approx(found.vector)
+    assert bias_direction(VECTORS, "extended").n_pairs >= 2
+
+
+def test_capitals_and_small_letters_are_looked_up():
+    vectors = {"John": [0.0, -1.0], "mary": [0.0, 1.0]}
+    assert bias_direction(vectors, [("John", "Mary")]).vector.tolist() == [0.0, 1.0]
+
+
+def test_swapped_pairs_are_oriented_and_mixed_texts_left_out():
+    texts = ["She sings.", "He sings.", "He met her.", "It rains.", "My aunts and their mother left.", "Los hombres."]
+    pairs, skipped = swapped_pairs(texts)
+    assert pairs == [
+        ("He sings.", "She sings."),
+        ("He sings.", "She sings."),
+        ("My uncles and their father left.", "My aunts and their mother left."),
+    ]
+    assert skipped == 3
+
+
+def test_swapping_the_texts_changes_nothing(minilm):
+    texts = [f"{who} {what}." for who in ("She", "My aunt", "The queen") for what in ("sings", "left", "was early")]
+    swapped = [pair[0] for pair in swapped_pairs(texts)[0]]
+    direction, again = (bias_direction(minilm, texts=chosen) for chosen in (texts, swapped))
+    assert direction.vector == pytest.approx(again.vector, abs=1e-6)
+    assert direction.kind == "swapped texts"
+    given = bias_direction(minilm, swapped_pairs(texts)[0])
+    assert given.kind == "text pairs"
+    assert given.vector == pytest.approx(direction.vector, abs=1e-6)
+    assert (minilm.encode(["She is here."]) - minilm.encode(["He is here."])) @ direction.vector > 0.1
+
+
+def test_direction_is_saved_and_read_again(tmp_path):
+    found = bias_direction(VECTORS)
+    path = found.save(tmp_path / "direction.json")
+    again = BiasDirection.load(path)
+    assert again == found
+    assert hash(again) == hash(found)
+    assert again != dataclasses.replace(found, n_pairs=99)
+    assert found != "direction"
+    assert json.loads(path.read_text())["groups"] == ["male", "female"]
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy == found
+    with pytest.raises(ValueError, match="read-only"):
+        found.vector[0] = 3.0
+    for content in ("{}", "[1]", "nonsense", '{"format": "hf-fairness/direction/1", "groups": ["a"]}'):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="is no saved direction"):
+            BiasDirection.load(path)
+
+
+def test_hash_for_datasets_is_that_of_another_process(tmp_path):
+    from datasets.fingerprint import Hasher
+
+    found = bias_direction(VECTORS)
+    code = (
+        "import sys; from datasets.fingerprint import Hasher; from hf_fairness.measure.bias_direction import "
+        "BiasDirection; print(Hasher.hash(BiasDirection.load(sys.argv[1])))"
+    )
+    path = found.save(tmp_path / "d.json")
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == Hasher.hash(found) == Hasher.hash(BiasDirection.load(path))
+
+
+@pytest.mark.parametrize(
+    ("vector", "groups", "message"),
+    [
+        ([0.0, 0.0], ("a", "b"), "vector of zeros"),
+        ([np.nan, 1.0], ("a", "b"), "NaN"),
+        ([1.0, 0.0], ("a", "b", "c"), "two groups; got 3"),
+        ([[1.0, 0.0]], ("a", "b"), "1 dimension"),
+    ],
+)
+def test_no_direction_without_direction(vector, groups, message):
+    with pytest.raises(ValueError, match=message):
+        BiasDirection(vector=np.array(vector), groups=groups)
+
+
+def test_given_vectors_are_scaled_to_length_one():
+    assert BiasDirection(vector=[3e200, 4e200], groups=("a", "b")).vector.tolist() == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (VECTORS, {"texts": ["He sings."]}, "Word vectors know no context"),
+        (VECTORS, {"pairs": [("he", "she")], "texts": ["He sings."]}, "not both"),
+        (VECTORS, {"pairs": [("he", "she", "it")]}, "pairs of texts, male then female"),
+        (VECTORS, {"pairs": []}, "pairs of texts, male then female"),
+        (VECTORS, {"pairs": [("he", "duchess")]}, "no vector of duchess"),
+        (VECTORS, {"pairs": [("he", "he")]}, "equal members"),
+        (VECTORS, {"attribute": "religion"}, "'religion' has 3: christian, jewish, muslim"),
+        ({"a": [1.0]}, {}, "both words of none of the 10 pairs"),
+        ({"he": [np.nan], "she": [1.0]}, {}, "NaN or infinity"),
+        (lambda texts: np.ones((len(texts), 2)), {"texts": ["It rains.", "He met her."]}, "None of the 2 texts"),
+    ],
+)
+def test_clear_errors(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        bias_direction(model, **options)
+
+
+def test_an_attribute_without_sentences_of_its_own_asks_for_some(tmp_path):
+    content = json.loads((load_attribute.__globals__["DATA"] / "gender.en.json").read_text(encoding="utf-8"))
+    path = tmp_path / "other.en.json"
+    path.write_text(json.dumps(content | {"name": "other"}), encoding="utf-8")
+    with pytest.raises(ValueError, match="no built-in sentences for attribute 'other'"):
+        bias_direction(lambda texts: np.ones((len(texts), 2)), attribute=path)
+    assert word_pairs(path, "paper") == word_pairs(path, "extended")
+    assert two_groups(load_attribute(path)) == ("male", "female")
+
+
+def test_stability_of_draws_and_lists(minilm):
+    vectors = input_embeddings(as_encoder(minilm))
+    result = direction_stability(vectors, n_draws=8)
+    assert 0.0 < result["cosine_min"] <= result["cosine"] < 1.0
+    assert (result["n_pairs"], result["size"], result["n_draws"]) == (10, 5, 8)
+    assert 0.5 < result["cosine_of_lists"] < 1.0
+    assert direction_stability(vectors, n_draws=8) == result
+    drawn = direction_stability(vectors, size=9, n_draws=5, seed=1)
+    assert drawn["cosine_of_lists"] == result["cosine_of_lists"]
+    assert drawn["cosine"] > result["cosine"]  # draws of nine of ten pairs are almost the same
+    assert direction_stability(vectors, word_pairs())["cosine_of_lists"] is None
+
+
+@pytest.mark.parametrize(("options", "message"), [({"n_draws": 1}, "at least 2"), ({"size": 5}, "3 pairs are too few")])
+def test_stability_needs_pairs_and_draws(options, message):
+    with pytest.raises(ValueError, match=message):
+        direction_stability(VECTORS, **options)

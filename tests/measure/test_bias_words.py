@@ -1,0 +1,207 @@
+"""The exclusion list, and the words of a text with vector and importance."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from hf_fairness.attributes import load_attribute, load_names
+from hf_fairness.encoders import as_encoder, token_encoder
+from hf_fairness.measure.bias_words import choose_importance, exclusion_list, iter_words
+from hf_fairness.scores.statistics import as_values
+
+TEXT = "She's proud of her son-in-law, Mary's antidisestablishmentarian nurse!"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "she",
+        "She",
+        "SHE",
+        "mother",
+        "Mothers'",
+        "mother-in-law",
+        "son’s",
+        "woman-owned",
+        "He's",
+        "her",
+        "hers",
+        "countrywomen",
+        "Mary",
+        "JOHN",
+        "Mary's",
+        "Miss",
+        "Sir",
+    ],
+)
+def test_gendered_words_and_names_are_on_the_list(word):
+    assert exclusion_list().holds(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "nurse",
+        "miss",
+        "mark",
+        "they",
+        "parent",
+        "host",
+        "author",
+        "bikini",
+        "pregnant",
+        "football",
+        "in-law",
+        "Nurse's",
+        "human",
+        "manage",
+    ],
+)
+def test_other_words_are_not(word):
+    """Stereotyped words and words for everybody are what the score is about; small letters are no name."""
+    assert not exclusion_list().holds(word)
+
+
+def test_the_list_is_not_the_list_of_swaps():
+    gender = load_attribute("gender")
+    found = exclusion_list(gender)
+    assert {term.text.lower() for group in gender.groups for term in group.terms} <= found.words | found.capitalised
+    assert not exclusion_list(names=False).holds("Mary")
+    assert exclusion_list(names=False).holds("mary-sister")
+
+
+def test_more_names_from_lists_and_files(tmp_path):
+    found = exclusion_list(names=["Dana", "damsel"])
+    assert [found.holds(word) for word in ("Dana", "dana", "Damsel", "Mary")] == [True, False, True, True]
+    path = tmp_path / "yob1990.txt"
+    path.write_text("# source: US SSA\n# date: 1990\nname,sex,count\nKeisha,F,900\nDarnell,M,800\n", encoding="utf-8")
+    from_file = exclusion_list(names=path)
+    assert from_file.holds("Keisha's")
+    assert not from_file.holds("name")
+    table = load_names(path)
+    assert exclusion_list(names=table).holds("Darnell")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        exclusion_list(names=tmp_path / "absent.txt")
+    with pytest.raises(TypeError, match="names must be texts; got int"):
+        exclusion_list(names=["Ann", 3])
+
+
+def test_other_attributes_have_lists_too():
+    found = exclusion_list("religion")
+    assert found.holds("Muslims")
+    assert not found.holds("she")
+
+
+def test_lists_of_others_are_covered(shared):
+    """Of the words of Bolukbasi et al., nearly all that name a person's gender, not an animal or a body."""
+    seed = json.loads((shared / "data/wordlists/gender_specific_seed.json").read_text(encoding="utf-8"))
+    found = exclusion_list()
+    single = [word for word in seed if "_" not in word]
+    missing = sorted(word for word in single if not found.holds(word))
+    assert len(missing) / len(single) < 0.25, missing
+    pairs = json.loads((shared / "data/wordlists/equalize_pairs.json").read_text(encoding="utf-8"))
+    words = {word.split("_")[-1] for pair in pairs for word in pair}
+    known = {
+        "cancer",
+        "convent",
+        "monastery",
+        "testosterone",
+        "estrogen",
+        "colt",
+        "filly",
+        "gelding",
+        "mare",
+        "fella",
+        "priest",
+    }
+    assert {word for word in words if not found.holds(word)} <= known
+
+
+@pytest.mark.parametrize("importance", ["max", "mean"])
+def test_words_of_a_text_in_context(minilm, importance):
+    encoder = as_encoder(minilm)
+    ((_, words),) = iter_words(encoder, [TEXT], importance)
+    assert words.words == ["She's", "proud", "of", "her", "son-in-law", "Mary's", "antidisestablishmentarian", "nurse"]
+    assert words.known.all()
+    assert (words.importance >= 0.0).all()
+    assert words.importance.sum() < 1.0 if importance == "max" else words.importance.sum() > 0.8
+    assert words.vectors.shape == (8, 384)
+
+
+def test_mean_importance_is_exact_for_a_real_encoder(minilm):
+    """Words, punctuation and special tokens together give the cosine of the sentence vector."""
+    from hf_fairness.encoders import iter_tokens
+
+    encoder = as_encoder(minilm)
+    ((_, words),) = iter_words(encoder, [TEXT], "mean")
+    ((_, tokens),) = iter_tokens(token_encoder(encoder), [TEXT])
+    mean = tokens.vectors.mean(axis=0, dtype=np.float64)
+    spans = [(match, TEXT.index(match)) for match in words.words]
+    inside = [any(at <= a < at + len(word) for word, at in spans) and b > a for a, b in tokens.spans]
+    rest = tokens.vectors[~np.array(inside)].sum(axis=0, dtype=np.float64) / len(inside)
+    assert words.vectors.sum(axis=0) + rest == pytest.approx(mean, abs=1e-6)
+    axis = np.random.default_rng(0).normal(size=384)
+    lengths = np.linalg.norm(words.vectors, axis=1)
+    terms = words.vectors @ axis / lengths * words.importance
+    assert terms.sum() + rest @ axis / np.linalg.norm(mean) == pytest.approx(
+        encoder.encode([TEXT])[0].astype(np.float64) @ axis, abs=1e-5
+    )
+
+
+def test_max_importance_is_the_share_of_won_dimensions(minilm):
+    from hf_fairness.encoders import iter_tokens
+
+    encoder = as_encoder(minilm)
+    ((_, words),) = iter_words(encoder, ["A man is playing the saxophone."], "max")
+    ((_, tokens),) = iter_tokens(token_encoder(encoder), ["A man is playing the saxophone."])
+    wins = np.bincount(tokens.vectors.argmax(axis=0), minlength=len(tokens.spans)) / 384
+    pieces = [tokens.spans.index(span) for span in tokens.spans if span[1] > span[0]]
+    assert words.importance.sum() == pytest.approx(wins[pieces[:-1]].sum())  # the full stop is no word
+    assert words.importance[1] == wins[2]  # "man", after [CLS] and "a"
+
+
+def test_words_past_the_models_length_are_unknown(minilm):
+    encoder = as_encoder(minilm, max_length=5)
+    ((_, words),) = iter_words(encoder, ["one two three four five"], "mean")
+    assert words.known.tolist() == [True, True, True, False, False]
+    assert words.importance[3:].tolist() == [0.0, 0.0]
+    assert not words.vectors[3:].any()
+
+
+@pytest.mark.parametrize("importance", ["max", "mean"])
+def test_words_out_of_context(importance):
+    vectors = {"nurse": [3.0, 4.0], "a": [0.0, 1.0], "the": [0.0, 0.0]}
+    encoder = as_encoder(vectors)
+    texts = ["A nurse zzz", "zzz", "the the"]
+    found = dict(iter_words(encoder, texts, importance))
+    assert found[0].words == ["A", "nurse", "zzz"]
+    assert found[0].known.tolist() == [True, True, False]
+    assert found[0].vectors[:2].tolist() == [[0.0, 0.5], [1.5, 2.0]]
+    expected = {"max": [0.0, 1.0, 0.0], "mean": np.array([0.5, 2.5, 0.0]) / np.hypot(1.5, 2.5)}[importance]
+    assert found[0].importance == pytest.approx(expected)
+    assert found[0].vectors.sum(axis=0) == pytest.approx(encoder.encode(["A nurse zzz"])[0])
+    assert not found[1].known.any()
+    assert not found[1].importance.any()
+    assert as_values(found[2].importance, "importance").sum() in (0.0, 1.0)
+
+
+def test_importance_follows_the_pooling(minilm):
+    bert, tokenizer = minilm.transformers_model, minilm.tokenizer
+    assert choose_importance(as_encoder(minilm)) == "mean"
+    assert choose_importance(as_encoder(minilm), "max") == "max"
+    assert choose_importance(as_encoder({"a": [1.0]})) == "mean"
+    assert choose_importance(as_encoder(bert, tokenizer=tokenizer, pooling="max")) == "max"
+    first = as_encoder(bert, tokenizer=tokenizer, pooling="cls")
+    with pytest.raises(ValueError, match=r"vector of the first token.*importance='max' or 'mean'"):
+        choose_importance(first)
+    assert choose_importance(first, "mean") == "mean"
+    with pytest.raises(ValueError, match="one of max, mean, or None; got 'cls'"):
+        choose_importance(first, "cls")
+
+
+def test_lists_pickle():
+    assert pickle.loads(pickle.dumps(exclusion_list())) == exclusion_list()
