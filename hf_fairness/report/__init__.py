@@ -14,10 +14,13 @@ from hf_fairness.report.card import card_metadata, card_section, model_index_ent
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
 from hf_fairness.report.projection import project
+from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
+from hf_fairness.report.scree import save_scree_plot, scree_plot
 from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.tables import Row, delta_table
 from hf_fairness.report.terminal import text_table
 from hf_fairness.report.text import missing_sections
+from hf_fairness.report.word_table import top_texts_table, word_table_html
 from hf_fairness.utils import FairnessWarning
 
 __all__ = [
@@ -29,10 +32,17 @@ __all__ = [
     "model_index_entries",
     "plain",
     "project",
+    "refinement_plot",
+    "refinement_table",
     "render_html",
+    "save_scree_plot",
+    "scree_plot",
     "summarize",
     "text_table",
+    "top_texts_table",
     "update_card",
+    "word_table_html",
+    "write_histogram",
     "write_report",
 ]
 

@@ -1,0 +1,16 @@
+"""Refinement of a corpus as a whole: which rows go, which are added, how they are split.
+
+Each function takes one ``datasets.Dataset`` and returns one (:func:`split` a ``DatasetDict``), with the columns
+and types of the input. What concerns a row by itself is a map function of :mod:`hf_fairness.augment`.
+
+Scores come as columns, for example those of ``hf_fairness.measure.BiasScore``, or as an array. A refined corpus
+is not shown to be fair: measure the model that is trained on it, beside one trained on
+:func:`random_subtract`.
+"""
+
+from hf_fairness.refine.balancing import balance
+from hf_fairness.refine.description import describe
+from hf_fairness.refine.percentile import PERCENTILES, compensate, random_subtract, replace, subtract
+from hf_fairness.refine.splitting import split
+
+__all__ = ["PERCENTILES", "balance", "compensate", "describe", "random_subtract", "replace", "split", "subtract"]

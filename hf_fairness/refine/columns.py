@@ -1,0 +1,128 @@
+"""What every refinement reads: one data set, its columns, and one score per row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hf_fairness.scores.statistics import Floats, as_values
+
+Columns = str | Sequence[str]
+
+
+def check_dataset(dataset: Any, what: str) -> None:
+    """Raise unless it is one ``datasets.Dataset`` with rows.
+
+    Raises:
+        TypeError: several splits, a stream, or something else; the message says how to get a Dataset.
+        ValueError: it has no rows.
+    """
+    from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+
+    if isinstance(dataset, (DatasetDict, IterableDatasetDict)):
+        splits = ", ".join(map(str, dataset)) or "none"
+        first = next(iter(dataset), "train")
+        raise TypeError(
+            f"{what} takes one Dataset, got a {type(dataset).__name__} with splits {splits}. Select one, for "
+            f"example dataset[{first!r}], or join them: datasets.concatenate_datasets(list(dataset.values()))."
+        )
+    if isinstance(dataset, IterableDataset):
+        raise TypeError(
+            f"{what} needs the whole corpus, and a stream shows one row at a time. Load it without "
+            "streaming=True, or write it out first: Dataset.from_generator(lambda: iter(stream))."
+        )
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"{what} takes a datasets.Dataset, got {type(dataset).__name__}. Make one with Dataset.from_dict, "
+            "Dataset.from_list or Dataset.from_pandas."
+        )
+    if not len(dataset):
+        raise ValueError(f"{what}: the data set has no rows.")
+
+
+def column_names(dataset: Any, columns: object, what: str, role: str) -> tuple[str, ...]:
+    """The names as a tuple, each of them a column.
+
+    Args:
+        dataset: where they must be.
+        columns: a name or a list of names.
+        what: the function, for messages.
+        role: the argument, for messages.
+
+    Raises:
+        TypeError: no names.
+        ValueError: a column that is not there, or is named twice.
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what}: {role} must be the name of a column, or a list of names; got {columns!r}.")
+    missing = [name for name in names if name not in dataset.column_names]
+    if missing:
+        listed = ", ".join(dataset.column_names) or "none"
+        raise ValueError(f"{what}: no column {missing[0]!r} for {role}. Columns: {listed}.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what}: {role} names a column twice: {', '.join(names)}.")
+    return names
+
+
+def column_values(dataset: Any, name: str) -> list[Any]:
+    """The values of a column as Python objects, whatever the format of the data set."""
+    return list(dataset.with_format(None)[name][:])
+
+
+def labels(dataset: Any, name: str, what: str) -> list[Hashable]:
+    """The values of a column by which rows are grouped.
+
+    Raises:
+        TypeError: the column holds lists or the like, which cannot be compared.
+    """
+    values: list[Hashable] = column_values(dataset, name)
+    if values and not isinstance(values[0], Hashable):
+        raise TypeError(f"{what}: column {name!r} holds {dataset.features[name]}, wanted single values to group by.")
+    return values
+
+
+def row_scores(dataset: Any, score_columns: Columns | None, scores: ArrayLike | None, what: str) -> Floats:
+    """One score per row: the greatest absolute value among its scores.
+
+    Args:
+        dataset: the corpus.
+        score_columns: columns of numbers, for example one per text of a pair; or
+        scores: the numbers themselves, shape (n,) or (n, k).
+        what: the function, for messages.
+
+    Returns:
+        Shape (n,), not negative.
+
+    Raises:
+        TypeError: both or neither given, or a column that holds no numbers.
+        ValueError: a missing column, another number of scores than rows, NaN or a missing value.
+
+    Source: Dolci et al. 2023, section 4.2.1: of each pair the higher of the two absolute scores.
+    """
+    if (score_columns is None) == (scores is None):
+        raise TypeError(f"{what}: give score_columns or scores, and not both.")
+    if scores is not None:
+        given = np.asarray(scores)
+        matrix = as_values(given, f"{what}: scores", ndim=2 if given.ndim == 2 else 1)
+        if len(matrix) != len(dataset):
+            raise ValueError(f"{what}: scores needs one entry per row; got {len(matrix)} for {len(dataset)} rows.")
+    else:
+        names = column_names(dataset, score_columns, what, "score_columns")
+        matrix = np.stack([_numbers(dataset, name, what) for name in names], axis=1)
+    greatest: Floats = np.abs(matrix).reshape(len(matrix), -1).max(axis=1)
+    return greatest
+
+
+def _numbers(dataset: Any, name: str, what: str) -> Floats:
+    kind = str(getattr(dataset.features[name], "dtype", dataset.features[name]))
+    if not kind.startswith(("float", "int", "uint")):
+        raise TypeError(
+            f"{what}: score column {name!r} holds {kind}, wanted numbers. Scores are the columns that a measure "
+            "adds, for example those ending in _bias_absolute of hf_fairness.measure.BiasScore."
+        )
+    column = dataset.select_columns([name]).with_format("arrow")[:].column(name)
+    return as_values(column.to_numpy().astype(np.float64), f"{what}: score column {name!r}")
