@@ -12,6 +12,7 @@ import hf_fairness
 #: Sub-command -> what it does, in one line. The module of the same name holds `main(argv)`.
 COMMANDS: dict[str, str] = {
     "audit": "measure bias and utility of a text encoder, write a report",
+    "augment": "rewrite or refine a data set: counterfactuals, variants per group, balance, bias score",
     "ccd": "mitigate a text encoder with content-conditional debiasing, audit it before and after",
     "demo": "run `ccd` on a real MiniLM and a corpus that this package carries; needs no download",
 }

@@ -109,6 +109,29 @@ def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
 _TEXT_TYPES = ("string", "large_string")
 
 
+def text_columns(rows: Dataset, wanted: Sequence[str] | None, source: str) -> tuple[str, ...]:
+    """The columns that hold the texts, where a method may read several.
+
+    Args:
+        rows: the data set.
+        wanted: their names, or None to take the only text column there is.
+        source: name of the data set, for messages.
+
+    Returns:
+        Names of the columns.
+
+    Raises:
+        ValueError: as :func:`text_column`; or a column that holds no texts.
+    """
+    chosen: Sequence[str | None] = wanted or [None]
+    names = tuple(text_column(rows, name, source) for name in chosen)
+    for name in names:
+        kind = getattr(rows.features[name], "dtype", None)
+        if kind not in _TEXT_TYPES:
+            raise ValueError(f"Column {name!r} of {source} holds {kind or rows.features[name]}, not texts.")
+    return names
+
+
 def open_variants(sources: Sequence[str] | None, groups: Sequence[str]) -> dict[str, Dataset]:
     """Sets of variants to measure on, by name.
 

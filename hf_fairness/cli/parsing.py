@@ -21,6 +21,7 @@ def parse(
     description: str,
     positional: str | None = None,
     common: Sequence[str] = (),
+    epilog: str | None = None,
 ) -> tuple[Any, ...]:
     """Build one instance of each dataclass from the words of a command line.
 
@@ -31,6 +32,7 @@ def parse(
         description: first paragraph of the help text.
         positional: a field whose value may be given as the first word, without its flag.
         common: inherited fields that `--help` shows as well; the rest of them need `--help-all`.
+        epilog: last part of the help text, printed with its line ends.
 
     Returns:
         One instance per class, in order.
@@ -44,7 +46,14 @@ def parse(
     words = list(argv)
     if positional is not None and words and not words[0].startswith("-"):
         words[0:1] = [f"--{positional}", words[0]]
-    parser = HfArgumentParser(config_classes, prog=prog, description=description, allow_abbrev=False)
+    parser = HfArgumentParser(
+        config_classes,
+        prog=prog,
+        description=description,
+        epilog=epilog,
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
     parser.usage = f"{prog} {positional.upper() + ' ' if positional else ''}[options]"
     parser.add_argument("--config", default=None, help="YAML file with values for these options; flags win over it.")
     parser.add_argument("--help-all", action="store_true", help="Show every option, those of the Trainer too.")
@@ -61,6 +70,18 @@ def parse(
         parser.error(_unknown_flags(parser, unknown))
     parsed = parser.parse_args_into_dataclasses(words, look_for_args_file=False)
     return tuple(parsed[: len(config_classes)])
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Defaults beside the options that have one, and the line ends of the epilog kept."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default is None else super()._get_help_string(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n  " in text:
+            return text
+        return super()._fill_text(text, width, indent)
 
 
 def _hide_inherited(parser: argparse.ArgumentParser, classes: Sequence[type[Any]], common: Sequence[str]) -> None:

@@ -1,0 +1,222 @@
+"""`hf-fairness augment`: rewrite or refine a data set, write it as parquet with a card that says what was done."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.augment_counts import count, example
+from hf_fairness.cli.augment_jobs import Job, Method
+from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
+from hf_fairness.cli.data import open_dataset, text_columns
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import package_versions
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
+refine it (balance, subtract or compensate by bias score). Writes OUTPUT/data/*.parquet, OUTPUT/README.md, a card with
+every count and setting, and OUTPUT/augment.json. datasets.load_dataset(OUTPUT) opens it. No method makes data fair."""
+
+_PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
+#: What this command writes; only a folder that holds nothing else is ever replaced.
+_WRITTEN = frozenset({"data", "README.md", "augment.json"})
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns the counts."""
+    parsed = parse(
+        [AugmentArguments, *OPTIONS],
+        argv,
+        prog="hf-fairness augment",
+        description=DESCRIPTION,
+        positional="dataset",
+        common=COMMON,
+        epilog=_method_list(),
+    )
+    arguments, options = parsed[0], parsed[1:]
+    method = _method(arguments.method)
+    return run(arguments, chosen_options(method, arguments, options))
+
+
+def _method_list() -> str:
+    width = max(map(len, METHODS))
+    lines = [f"  {name:<{width}}  {method.summary}" for name, method in METHODS.items()]
+    return "\n".join(["methods:", *lines])
+
+
+def _method(name: str) -> Method:
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"Unknown method {name!r}.{hint} Methods: {', '.join(METHODS)}.")
+    return METHODS[name]
+
+
+def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
+    """Open the data, carry out the method, write, print the counts, push if asked to."""
+    method = METHODS[arguments.method]
+    output = Path(arguments.output)
+    _check_output(output, arguments)
+    rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    job = Job(
+        method,
+        rows,
+        _columns(rows, method, arguments, options),
+        options,
+        arguments.num_proc,
+        arguments.batch_size or method.batch_size,
+    )
+    result = method.run(job)
+    counts, kept = count(job, result)
+    _write(output, arguments, job, kept, counts)
+    _print(counts)
+    print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
+    if arguments.push_to_hub:
+        print(f"Pushed to {_push(output, arguments)}")
+    return counts
+
+
+def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options: dict[str, Any]) -> tuple[str, ...]:
+    if arguments.text_column and arguments.text_columns:
+        raise ValueError("Give --text_column or --text_columns, not both.")
+    wanted = [arguments.text_column] if arguments.text_column else arguments.text_columns
+    if wanted is None and "group_column" in options:
+        return ()  # the groups are there already
+    if method.n_columns == 2 and len(wanted or ()) != 2:
+        raise ValueError(f"Method {arguments.method} needs two columns: --text_columns premise hypothesis.")
+    columns = text_columns(rows, wanted, arguments.dataset)
+    if method.n_columns == 1 and len(columns) > 1:
+        raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(columns)}. Run it once for each.")
+    return columns
+
+
+def _check_output(output: Path, arguments: AugmentArguments) -> None:
+    """Raise unless the folder may be written: it is new or empty, or holds what this command wrote."""
+    if output.exists() and not output.is_dir():
+        raise FileExistsError(f"{output} is a file. Choose another folder with --output.")
+    source = Path(arguments.dataset)
+    if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
+        raise ValueError(f"{source} lies in {output}, which would be replaced. Choose another folder with --output.")
+    inside = sorted(path.name for path in output.iterdir()) if output.exists() else []
+    foreign = [name for name in inside if name not in _WRITTEN]
+    if foreign:
+        raise FileExistsError(f"{output} holds {foreign[0]!r}, which is not of this command. Choose another folder.")
+    if inside and not arguments.overwrite:
+        raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
+
+
+def _file(arguments: AugmentArguments) -> str:
+    from hf_fairness.report.dataset_card import data_file
+
+    return data_file(_split(arguments))
+
+
+def _split(arguments: AugmentArguments) -> str:
+    """Name of the split without a slice such as ``[:10%]``."""
+    found = re.match(r"\w+", arguments.dataset_split)
+    return found[0] if found else "train"
+
+
+def _write(output: Path, arguments: AugmentArguments, job: Job, rows: Dataset, counts: dict[str, Any]) -> None:
+    """Write rows, card and record, all or nothing."""
+    from hf_fairness.runs import atomic_folder, atomic_write_json
+
+    if len(rows) == 0:
+        raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
+    settings = {name: value for name, value in dataclasses.asdict(arguments).items() if value is not None}
+    record = {"arguments": settings, "options": _stated(job), "counts": counts, **job.facts}
+    with atomic_folder(output, replace=output.exists()) as folder:
+        (folder / "data").mkdir()
+        rows.to_parquet(folder / _file(arguments))
+        atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
+        _card(output, arguments, job, rows, counts).save(folder / "README.md")
+
+
+def _card(output: Path, arguments: AugmentArguments, job: Job, rows: Dataset, counts: dict[str, Any]) -> Any:
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.attributes.names import with_names
+    from hf_fairness.report.dataset_card import Derivation, dataset_card
+
+    attribute, names = None, False
+    if "attribute" in job.method.options:
+        attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
+    stated = {k: _public(value) for k, value in _stated(job).items() if k not in ("attribute", "names")}
+    usage = {name: value for name, value in job.facts.get("usage", {}).items() if value is not None}
+    name = (arguments.push_to_hub or output.resolve().name).rpartition("/")[2]
+    return dataset_card(
+        Derivation(
+            name=name,
+            method=arguments.method,
+            summary=job.method.summary,
+            source=_public(arguments.dataset),
+            split=_split(arguments),
+            columns=job.columns,
+            options=stated,
+            counts={**counts, **({"requests to the model": usage} if usage else {})},
+            n_rows=len(rows),
+            attribute=attribute,
+            names=names,
+            reference=job.method.source(),
+            example=example(job, rows),
+            limits=(*job.method.limits, *_on_rejected(job)),
+            licence=arguments.license,
+            versions=package_versions(_PACKAGES),
+        )
+    )
+
+
+def _stated(job: Job) -> dict[str, Any]:
+    """The options as they may be written down: of an address only the host, since the rest may hold a key."""
+    stated = dict(job.options)
+    if "base_url" in stated:
+        stated["server"] = re.sub(r"^\w+://(?:[^/@]*@)?([^/?#]*).*$", r"\1", stated.pop("base_url"))
+    return stated
+
+
+def _public(value: Any) -> Any:
+    """A value for the card: of what lies on this machine the name only."""
+    return Path(value).name if isinstance(value, str) and value and Path(value).exists() else value
+
+
+def _on_rejected(job: Job) -> list[str]:
+    """What the card must say of rejected rows."""
+    if not job.options.get("quality", True):
+        return ["Nothing judged the swaps: broken ones are among them."]
+    if "drop_rejected" not in job.method.options or job.options["drop_rejected"]:
+        return []
+    return ["Rejected rows are marked in the column rejected_reason and still there: filter by it."]
+
+
+def _print(counts: dict[str, Any]) -> None:
+    from hf_fairness.report.dataset_card import flat_counts
+
+    lines = flat_counts(counts)
+    width = max(len(label) for label, _ in lines)
+    for label, value in lines:
+        print(f"{label:<{width}}  {value:>8}")
+
+
+def _push(folder: Path, arguments: AugmentArguments) -> str:
+    """Upload data and card in one commit; a repository that exists is updated. Returns its address."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    repo = api.create_repo(
+        str(arguments.push_to_hub), repo_type="dataset", private=arguments.private or None, exist_ok=True
+    )
+    api.upload_folder(
+        repo_id=repo.repo_id,
+        repo_type="dataset",
+        folder_path=folder,
+        allow_patterns=["data/*", "README.md"],  # the record holds local paths
+        commit_message=f"Add data made with hf-fairness augment --method {arguments.method}",
+    )
+    return str(repo)

@@ -1,0 +1,126 @@
+"""What `hf-fairness augment` did, counted on what it wrote."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.augment_jobs import Job
+from hf_fairness.utils import FairnessWarning
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+#: Most different reasons that a card lists.
+_REASONS = 10
+#: Longest text of an example.
+_EXAMPLE = 400
+
+
+def count(job: Job, result: Dataset) -> tuple[dict[str, Any], Dataset]:
+    """Count what a method did.
+
+    Args:
+        job: the method and the data set before.
+        result: the data set after.
+
+    Returns:
+        What was counted, in the order to show, and the rows to write: without the rejected ones where that was asked.
+    """
+    rewritten, added = _flags(job, result)
+    n_added = sum(added) if job.method.added else max(0, len(result) - len(job.rows))
+    counts: dict[str, Any] = {"rows in": len(job.rows)}
+    kept, n_kept = result, len(result)
+    if "rejected_reason" in result.column_names:
+        judged = [True] * n_kept if job.method.marked else rewritten  # a text that stays is no bad rewrite
+        reasons = [reason if new else "" for reason, new in zip(result["rejected_reason"], judged, strict=True)]
+        counts |= _rejections(reasons, sum(judged))
+        if job.options.get("drop_rejected"):
+            kept = result.select([i for i, reason in enumerate(reasons) if not reason])
+            counts["rejected rows left out"] = n_kept - len(kept)
+    if job.method.suffix or job.method.marked:
+        counts["rows changed"] = sum(rewritten)
+    counts["rows added"] = n_added
+    counts["rows left out by the method"] = len(job.rows) + n_added - n_kept
+    counts["rows out"] = len(kept)
+    if "attribute" in job.method.options:
+        counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
+    return counts, kept
+
+
+def _flags(job: Job, result: Dataset) -> tuple[list[bool], list[bool]]:
+    """Per row of the result: whether its text is new, and whether the row was added."""
+    none = [False] * len(result)
+    if job.method.suffix:
+        pairs = [(list(result[name]), list(result[f"{name}{job.method.suffix}"])) for name in job.columns]
+        return [any(old[i] != new[i] for old, new in pairs) for i in range(len(result))], none
+    if job.method.added:
+        flags = [bool(flag) for flag in result[job.method.added]]
+        return flags, flags
+    if not job.method.marked:
+        return none, none
+    return [bool(flag) for flag in result[f"{job.options.get('prefix', '')}{job.method.marked}"]], none
+
+
+def _rejections(reasons: list[str], judged: int) -> dict[str, Any]:
+    """Number, share of the rows judged, and reasons, the commonest first; a reason is named up to its colon."""
+    kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason)
+    rejected = sum(kinds.values())
+    found: dict[str, Any] = {"rows judged": judged, "rejected": rejected}
+    if judged:
+        found["rejected share of the judged"] = rejected / judged
+    return found | ({"rejected because": dict(kinds.most_common(_REASONS))} if kinds else {})
+
+
+def _terms(job: Job, column: str) -> dict[str, Any]:
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.attributes.names import with_names
+    from hf_fairness.augment import summarize
+
+    attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
+        found = summarize(job.rows[column], attribute=attribute, names=names)
+    return {
+        "with terms": found["with_terms"],
+        "of several groups": found["mixed"],
+        "without terms": found["without_terms"],
+        "empty": found["empty"],
+        "in another language": found["other_language"],
+        "terms": found["terms"],
+    }
+
+
+def example(job: Job, rows: Dataset) -> dict[str, str]:
+    """One row before and after: the first that was rewritten and not rejected; empty where there is none."""
+    rewritten, added = _flags(job, rows)
+    good = list(rows["rejected_reason"]) if "rejected_reason" in rows.column_names else [""] * len(rows)
+    place = next((i for i, new in enumerate(rewritten) if new and not good[i]), None)
+    if place is None:
+        return {}
+    row = rows[place]
+    if job.method.suffix:
+        after = {name: row[f"{name}{job.method.suffix}"] for name in job.columns}
+    elif job.method.marked:
+        versions = [name for name in rows.column_names if name not in job.rows.column_names]
+        texts = [name for name in versions if rows.features[name].dtype == "string"]
+        named = [name for name in texts if not name.endswith(("edits", "rejected_reason"))]
+        return {name: _short(row[name]) for name in (*job.columns, *named)}
+    else:
+        after = {name: row[name] for name in job.columns}
+        row = job.rows[row["source_row"]] if "source_row" in row else rows[_source(added, place)]
+    return {
+        **{f"{name} before": _short(row[name]) for name in job.columns},
+        **{f"{name} after": _short(after[name]) for name in job.columns},
+    }
+
+
+def _source(added: list[bool], place: int) -> int:
+    """The row of the source that an added row stands behind."""
+    return next(i for i in range(place, -1, -1) if not added[i])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]} ..."

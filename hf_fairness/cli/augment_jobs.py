@@ -1,0 +1,223 @@
+"""What a method of `hf-fairness augment` is, and the few ways in which methods run."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.generation.config import LLMConfig
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+#: What `--names` is given for the names of the attribute's own file.
+BUILT_IN = "built-in"
+
+#: Options that all swaps take, that judge them, and of requests to a chat model.
+SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
+JUDGE = ("quality", "drop_rejected")
+LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to rewrite or refine a data set.
+
+    Attributes:
+        summary: what it does, in one line.
+        function: class or function, as ``module:name``; its docstring holds the source.
+        run: carries it out.
+        options: names of the options that it takes.
+        required: those of them that must be given.
+        n_columns: number of text columns; None means any.
+        parallel: whether it may run in several processes.
+        batch_size: rows per call unless told otherwise.
+        suffix: of the columns with the new texts, where these stand beside the old ones.
+        added: column that marks the rows that were added.
+        marked: column that marks the rows that were rewritten.
+        limits: what the card must say of it.
+    """
+
+    summary: str
+    function: str
+    run: Callable[[Job], Dataset]
+    options: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    n_columns: int | None = None
+    parallel: bool = True
+    batch_size: int = 1000
+    suffix: str | None = None
+    added: str | None = None
+    marked: str | None = None
+    limits: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """The class or function."""
+        module, _, name = self.function.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def source(self) -> str:
+        """The papers that the docstring of the class or function names."""
+        text = inspect.getdoc(self.load()) or ""
+        found = re.search(r"^Source:\s*(.+?)(?:\n\s*\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        return " ".join(found[1].replace("``", "").split()) if found else ""
+
+
+@dataclass
+class Job:
+    """A method on a data set.
+
+    Attributes:
+        method: the method.
+        rows: the data set.
+        columns: its text columns.
+        options: the options that the method takes and that were given.
+        num_proc: processes.
+        batch_size: rows per call.
+        facts: what a run has to tell beside its rows.
+    """
+
+    method: Method
+    rows: Dataset
+    columns: tuple[str, ...]
+    options: Mapping[str, Any]
+    num_proc: int | None = None
+    batch_size: int = 1000
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def map(self, rows: Dataset, function: Any, what: str) -> Dataset:
+        """Map a callable over rows."""
+        done: Dataset = rows.map(function, batched=True, batch_size=self.batch_size, num_proc=self.num_proc, desc=what)
+        return done
+
+    @property
+    def names(self) -> bool | str:
+        """What the methods take as ``names``."""
+        given = self.options.get("names", False)
+        return True if given == BUILT_IN else given
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Those of the named options that were given, as keyword arguments."""
+        found = {name: self.options[name] for name in names if name in self.options}
+        if "names" in found:
+            found["names"] = self.names
+        if "tagger" in found:
+            tagger = importlib.import_module("hf_fairness.augment.tagger")
+            found["tagger"] = tagger.SpacyTagger(found["tagger"])
+        return found
+
+    def swap_options(self) -> dict[str, Any]:
+        """The options that all swaps share."""
+        found = self.chosen(*SWAP)
+        classes = self.classes()
+        return {**found, "label_names": classes} if classes else found
+
+    def classes(self) -> list[str]:
+        """Names of the values of the label column, where its type has them."""
+        column = self.options.get("label_column")
+        if column is None:
+            return []
+        if column not in self.rows.column_names:
+            raise ValueError(
+                f"There is no label column {column!r}; the columns are {', '.join(self.rows.column_names)}."
+            )
+        return list(getattr(self.rows.features[column], "names", None) or [])
+
+
+def rewritten(job: Job) -> Dataset:
+    """A class whose arguments are the text columns and the options."""
+    arguments = job.chosen(*(name for name in job.method.options if name not in JUDGE))
+    return job.map(job.rows, job.method.load()(job.columns, **arguments), "Rewriting")
+
+
+def one_column(job: Job) -> Dataset:
+    """A class that takes one text column."""
+    arguments = job.chosen(*job.method.options)
+    return job.map(job.rows, job.method.load()(job.columns[0], **arguments), "Rewriting")
+
+
+def swapped(job: Job) -> Dataset:
+    """Swaps beside the texts, judged."""
+    own = job.chosen("seed", "probability") if "probability" in job.method.options else {}
+    rows = job.map(job.rows, job.method.load()(job.columns, **own, **job.swap_options()), "Swapping")
+    return _judged(job, rows, [f"{column}{job.method.suffix}" for column in job.columns])
+
+
+def _judged(job: Job, rows: Dataset, counterfactuals: list[str]) -> Dataset:
+    if not job.options.get("quality", True):
+        return rows
+    from hf_fairness.augment import SwapQuality
+
+    judge = SwapQuality(job.columns, counterfactual_columns=counterfactuals, **job.chosen("attribute"))
+    return job.map(rows, judge, "Judging")
+
+
+def augmented(job: Job) -> Dataset:
+    """Swaps as rows of their own, judged beside their sources."""
+    rows = job.map(job.rows, job.method.load()(job.columns, **job.swap_options()), "Swapping")
+    if not job.options.get("quality", True):
+        return rows
+    from datasets import Value
+
+    from hf_fairness.augment import CounterfactualSwap
+
+    options = {name: value for name, value in job.swap_options().items() if name not in ("label_column", "on_label")}
+    options.pop("label_names", None)
+    beside = job.map(job.rows, CounterfactualSwap(job.columns, **options), "Judging")
+    judged = _judged(job, beside, [f"{column}_counterfactual" for column in job.columns])
+    edits, reasons, certain = (list(judged[name]) for name in ("edits", "rejected_reason", "confidence"))
+    verdicts = iter([(reasons[i], certain[i]) for i, edit in enumerate(edits) if edit != "[]"])
+    pairs = [next(verdicts) if added else ("", 1.0) for added in rows["counterfactual"]]
+    rows = rows.add_column("confidence", [pair[1] for pair in pairs], feature=Value("float64"))
+    done: Dataset = rows.add_column("rejected_reason", [pair[0] for pair in pairs], feature=Value("string"))
+    return done
+
+
+def refined(job: Job) -> Dataset:
+    """Rows chosen by their bias score."""
+    from hf_fairness.measure.bias_score import BiasScore
+    from hf_fairness.refine.percentile import check_percentile
+
+    percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
+    options = job.chosen("attribute", "batch_size", "device")
+    score = BiasScore(job.columns, job.options["model"], **options)
+    rows = job.map(job.rows, score, "Scoring")
+    columns = [f"{column}_bias_absolute" for column in job.columns]
+    swaps = {} if "target" not in job.method.options else {**job.swap_options(), "text_columns": list(job.columns)}
+    done: Dataset = job.method.load()(rows, percentile=percentile, score_columns=columns, **swaps)
+    return done
+
+
+def balanced(job: Job) -> Dataset:
+    """As many rows of every group."""
+    found = job.chosen("attribute", "group_column", "within", "seed")
+    if "group_column" not in found:
+        found["text_columns"] = list(job.columns)
+    if "sampling" in job.options:
+        found["method"] = job.options["sampling"]
+    done: Dataset = job.method.load()(job.rows, **found)
+    return done
+
+
+def exchanged(job: Job) -> Dataset:
+    """Two text columns in each other's place."""
+    found = job.chosen("label_column", "labels")
+    classes = job.classes()
+    if "labels" in found:
+        found["labels"] = [classes.index(label) if label in classes else label for label in found["labels"]]
+    return job.map(job.rows, job.method.load()(*job.columns, **found), "Swapping")
+
+
+def asked(job: Job) -> Dataset:
+    """A chat model, asked for every text once."""
+    names = ("attribute", "model", "base_url", "prompt", "cache_dir")
+    config = LLMConfig(**job.chosen(*LLM))
+    function = job.method.load()(job.columns[0], config=config, **job.chosen(*names))
+    rows = job.map(job.rows, function, "Asking")
+    job.facts["usage"] = function.usage().to_dict()
+    return rows

@@ -1,0 +1,152 @@
+"""The options of `hf-fairness augment`, and which of them a method takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hf_fairness.cli.augment_jobs import BUILT_IN, Method
+from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.generation.config import LLMConfig
+
+
+@dataclass
+class AugmentArguments:
+    """Where the data comes from and goes to, and what is done with it."""
+
+    dataset: str = field(
+        metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
+    )
+    method: str = field(metadata={"help": "What to do; the methods are listed below."})
+    output: str = field(metadata={"help": "Folder to write."})
+    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
+    text_column: str | None = field(default=None, metadata={"help": "Column of the texts."})
+    text_columns: list[str] | None = field(
+        default=None, metadata={"help": "Columns of the texts, where they belong together (premise hypothesis)."}
+    )
+    num_proc: int | None = field(default=None, metadata={"help": "Processes."})
+    batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
+    overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
+    push_to_hub: str | None = field(default=None, metadata={"help": "Repository on the Hub to upload the result to."})
+    private: bool = field(default=False, metadata={"help": "Make that repository private."})
+    license: str | None = field(
+        default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
+    )
+
+
+@dataclass
+class TermOptions:
+    """Options of the methods that look for terms."""
+
+    _argument_group_name = "methods that look for terms"
+
+    attribute: str = field(default="gender", metadata={"help": "Attribute: a name, or a JSON file of yours."})
+    names: str | None = field(
+        default=None,
+        metadata={"help": f"Treat given names too: `{BUILT_IN}`, or a CSV file with source and date. Default: no."},
+    )
+    target: str | None = field(default=None, metadata={"help": "Group to write; needed with more than two groups."})
+    label_column: str | None = field(default=None, metadata={"help": "Column of the labels."})
+    on_label: str | None = field(
+        default=None, metadata={"help": "Where the label names a group: refuse (default), mark or swap."}
+    )
+    tagger: str | None = field(default=None, metadata={"help": "spaCy model that settles pronouns."})
+    quality: bool = field(default=True, metadata={"help": "Judge swaps: columns confidence and rejected_reason."})
+    drop_rejected: bool = field(default=False, metadata={"help": "Leave the rejected rows out."})
+    probability: float | None = field(default=None, metadata={"help": "Of a substitution (cds); default 0.5."})
+    pronouns: str | None = field(default=None, metadata={"help": "Neutral pronoun (neutralize), for example xe."})
+    reflexive: str | None = field(default=None, metadata={"help": "Neutral reflexive pronoun, such as themself."})
+    prefix: str | None = field(default=None, metadata={"help": "Put before the names of the added columns (variants)."})
+    placeholder: str | None = field(default=None, metadata={"help": "What stands for a removed term (remove)."})
+
+
+@dataclass
+class RefineOptions:
+    """Options of the methods that choose rows."""
+
+    _argument_group_name = "methods that choose rows"
+
+    percentile: float | None = field(
+        default=None, metadata={"help": "Rows with a bias score above this percentile are chosen; in [1, 100)."}
+    )
+    sampling: str | None = field(default=None, metadata={"help": "down (default) or up (balance)."})
+    group_column: str | None = field(default=None, metadata={"help": "Column of the groups (balance)."})
+    within: str | None = field(default=None, metadata={"help": "Balance within each value of this column."})
+
+
+@dataclass
+class ModelOptions:
+    """Options of the methods that draw words or ask a model."""
+
+    _argument_group_name = "methods that draw words or ask a model"
+
+    rate: float | None = field(default=None, metadata={"help": "Share of the words to replace; default 0.15."})
+    top_k: int | None = field(default=None, metadata={"help": "Likeliest words to draw from (mlm); default 5."})
+    labels: list[str] | None = field(default=None, metadata={"help": "Labels whose rows are swapped (text-swap)."})
+    wordnet: str | None = field(default=None, metadata={"help": "Folder of WordNet's files; default: that of nltk."})
+    protect: str | None = field(default=None, metadata={"help": "Attribute whose terms are not replaced."})
+    model: str | None = field(default=None, metadata={"help": "Model: Hub id or folder."})
+    device: str | None = field(default=None, metadata={"help": "Where to run the model, for example cuda:0."})
+    forward: str | None = field(default=None, metadata={"help": "Model into the other language (paraphrase)."})
+    backward: str | None = field(default=None, metadata={"help": "Model back (paraphrase)."})
+    num_beams: int | None = field(default=None, metadata={"help": "Width of the beam search; default 1."})
+    base_url: str | None = field(default=None, metadata={"help": "Address of a chat-completions server (llm)."})
+    prompt: str | None = field(default=None, metadata={"help": "JSON file of a prompt (llm)."})
+    cache_dir: str | None = field(
+        default=None, metadata={"help": "Folder of finished rewrites (llm): a run that was stopped goes on from them."}
+    )
+
+
+@dataclass(frozen=True)
+class LLMOptions(LLMConfig):
+    """How a chat model is asked, and the seed of every method."""
+
+    _argument_group_name = "draws, and requests to a chat model"
+
+    seed: int = field(default=0, metadata={"help": "Seed of every draw, and sent to the server (llm)."})
+
+
+#: Settings of requests that `--help` shows; `--help-all` shows the rest.
+COMMON = ("temperature", "max_tokens", "concurrency", "requests_per_minute", "token_env")
+
+#: All options beside :class:`AugmentArguments`.
+OPTIONS: tuple[type[Any], ...] = (TermOptions, RefineOptions, ModelOptions, LLMOptions)
+
+
+def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence[Any]) -> dict[str, Any]:
+    """The options that the method takes and that were given.
+
+    Args:
+        method: the method.
+        arguments: says its name, and how many processes and rows a batch there shall be.
+        groups: instances of :data:`OPTIONS`.
+
+    Returns:
+        name -> value.
+
+    Raises:
+        ValueError: an option that it does not take, or one that is missing.
+    """
+    found: dict[str, Any] = {}
+    for group in groups:
+        for item in dataclasses.fields(group):
+            value = getattr(group, item.name)
+            if item.name in method.options:
+                found |= {} if value is None else {item.name: value}
+            elif value != item.default:
+                takers = [name for name, other in METHODS.items() if item.name in other.options]
+                raise ValueError(
+                    f"Method {arguments.method} has no option --{item.name}; it belongs to {', '.join(takers)}."
+                )
+    missing = [f"--{name}" for name in method.required if name not in found]
+    if missing:
+        raise ValueError(f"Method {arguments.method} needs {' and '.join(missing)}.")
+    if method is METHODS["llm"] and not {"model", "base_url"} & set(found):
+        raise ValueError("Method llm needs --model (a chat model) or --base_url (a server), or both.")
+    if "batch_size" in method.options and arguments.batch_size is not None:
+        found["batch_size"] = arguments.batch_size
+    if not method.parallel and (arguments.num_proc or 1) > 1:
+        raise ValueError(f"Method {arguments.method} runs in one process: leave out --num_proc.")
+    return found

@@ -1,0 +1,184 @@
+"""The card of a data set that was made from another one: what was done, how many rows it touched, what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import hf_fairness
+from hf_fairness.attributes import Attribute
+from hf_fairness.report.card import escape_markdown
+from hf_fairness.report.text import display_name
+
+if TYPE_CHECKING:
+    from huggingface_hub import DatasetCard
+
+DISCLAIMER = (
+    "This data set was changed to reduce or to measure a bias. That does not make it fair, nor a model that is "
+    "trained on it: measure the model, beside one trained on the original data."
+)
+
+#: What no data set made by rules or models is checked for.
+LIMITS = (
+    "Only groups that the attribute's file names were treated. People whom it does not name are not represented.",
+    "Nobody read the rows. Rules and models err; look at a sample before you use them.",
+    "What the texts say was not checked: stereotypes that need no group term, offensive or false content stay.",
+)
+
+#: Upper ends of the Hub's size categories.
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a data set was made.
+
+    Attributes:
+        name: name of the new data set.
+        method: name of the method.
+        summary: what the method does.
+        source: data set it was made from: Hub id, or a file or folder, of which only the last part is shown.
+        split: split of the source, and of the result.
+        columns: text columns that were read.
+        options: name -> value of what was set.
+        counts: name -> number, or name -> mapping of numbers, in the order to show.
+        n_rows: rows of the result.
+        attribute: whose terms were used; None where no attribute matters.
+        names: whether given names counted as terms.
+        reference: the papers.
+        example: label -> text of one row before and after.
+        limits: what to know of this method.
+        licence: of the result, as the Hub spells it; None says that the source's terms hold.
+        versions: package -> version.
+    """
+
+    name: str
+    method: str
+    summary: str
+    source: str
+    split: str
+    columns: Sequence[str]
+    options: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    n_rows: int
+    attribute: Attribute | None = None
+    names: bool = False
+    reference: str = ""
+    example: Mapping[str, str] = field(default_factory=dict)
+    limits: Sequence[str] = ()
+    licence: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def data_file(split: str) -> str:
+    """Path of a split's file inside the data set, as the Hub names it."""
+    return f"data/{split}-00000-of-00001.parquet"
+
+
+def dataset_card(made: Derivation) -> DatasetCard:
+    """Write the card.
+
+    Names and texts from the data are escaped; of a local path only the last part is shown. The front matter lists
+    no data files: ``load_dataset`` finds :func:`data_file` by its name, and with a list it would take the rows of an
+    earlier version of the folder from its cache.
+
+    Args:
+        made: how the data set was made.
+
+    Returns:
+        A ``huggingface_hub.DatasetCard``; ``card.save("README.md")`` or ``card.push_to_hub(repo_id)``.
+
+    Example:
+        >>> made = Derivation("d", "swap", "swaps", "corpus.csv", "train", ["text"], {}, {"rows in": 2}, 2)
+        >>> card = dataset_card(made)
+        >>> card.data.tags, "rows in" in card.text
+        (['hf-fairness'], True)
+    """
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    data = DatasetCardData(
+        pretty_name=made.name,
+        language=[made.attribute.language] if made.attribute else None,
+        license=made.licence,
+        tags=["hf-fairness"],
+        size_categories=[next((name for end, name in _SIZES if made.n_rows < end), "n>10M")],
+    )
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{_body(made)}")
+
+
+def _body(made: Derivation) -> str:
+    parts = [
+        f"# {escape_markdown(made.name)}",
+        f"Made with hf-fairness {hf_fairness.__version__}, method `{made.method}`: {escape_markdown(made.summary)}.",
+        DISCLAIMER,
+        "## How it was made",
+        _table(("Setting", "Value"), _settings(made)),
+        "## Counts",
+        _table(("What", "Number"), flat_counts(made.counts)),
+    ]
+    if made.example:
+        quotes = [f"- {escape_markdown(label)}: {escape_markdown(text)}" for label, text in made.example.items()]
+        parts += ["## Example", "\n".join(quotes)]
+    if made.attribute is not None:
+        parts += ["## Terms", _terms(made.attribute, made.names)]
+    licence = (
+        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
+        if made.licence
+        else "No licence was stated. The rows come from the source, and its terms hold for them."
+    )
+    limits = [*made.limits, *(LIMITS if made.attribute is not None else LIMITS[1:])]
+    parts += [
+        "## Not checked, and limits",
+        "\n".join(f"- {escape_markdown(text)}" for text in limits),
+        "## Licence",
+        licence,
+        "## Versions",
+        _table(("Package", "Version"), list(made.versions.items())),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _settings(made: Derivation) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = [
+        ("method", made.method),
+        ("source", display_name(made.source)),
+        ("split", made.split),
+        ("text columns", ", ".join(made.columns)),
+    ]
+    if made.attribute is not None:
+        groups = ", ".join(made.attribute.group_names)
+        rows += [
+            ("attribute", f"{made.attribute.name} ({made.attribute.language}): {groups}"),
+            ("digest of the attribute", made.attribute.digest),
+            ("given names", "counted as terms" if made.names else "not touched"),
+        ]
+    rows += [(name, display_name(value)) for name, value in made.options.items()]
+    return [*rows, *([("described in", made.reference)] if made.reference else [])]
+
+
+def _terms(attribute: Attribute, names: bool) -> str:
+    n_terms = sum(len(group.terms) for group in attribute.groups)
+    lines = [f"{n_terms} forms of the attribute `{attribute.name}`, licence {attribute.licence}. Sources:"]
+    sources = [*attribute.sources, *([attribute.names_source] if names and attribute.names_source else [])]
+    return "\n\n".join([*lines, "\n".join(f"- {escape_markdown(source)}" for source in sources)])
+
+
+def flat_counts(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    """Counts as lines of label and number, nested ones with the label of their group before them."""
+    rows: list[tuple[str, str]] = []
+    for name, value in values.items():
+        label = f"{before}{name}"
+        rows += flat_counts(value, f"{label}: ") if isinstance(value, Mapping) else [(label, _number(value))]
+    return rows
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _table(head: tuple[str, str], rows: Sequence[tuple[str, Any]]) -> str:
+    if not rows:
+        return ""
+    lines = [f"| {head[0]} | {head[1]} |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {escape_markdown(a)} | {escape_markdown(b)} |" for a, b in rows)])
