@@ -6,6 +6,7 @@ A new attribute is one JSON file and no code. The layout of a file is described 
 
 from hf_fairness.attributes.loading import available_attributes, load_attribute
 from hf_fairness.attributes.model import Attribute, Concept, Group, InherentTerm, NamePair, Paradigm, Term
+from hf_fairness.attributes.names import NameTable, load_names
 from hf_fairness.attributes.schema import AttributeFileError, parse_attribute
 
 __all__ = [
@@ -15,9 +16,11 @@ __all__ = [
     "Group",
     "InherentTerm",
     "NamePair",
+    "NameTable",
     "Paradigm",
     "Term",
     "available_attributes",
     "load_attribute",
+    "load_names",
     "parse_attribute",
 ]

@@ -239,15 +239,23 @@ class Attribute:
         return [self.counts(text) for text in texts]
 
     def inherent_in(self, text: str) -> list[InherentTerm]:
-        """Words of a text that belong to one group by their meaning and that a swap leaves alone.
+        """Words and phrases of a text that belong to one group by their meaning and that a swap leaves alone.
 
         Example:
             >>> from hf_fairness.attributes import load_attribute
             >>> [term.text for term in load_attribute("gender").inherent_in("He asked the pregnant patient.")]
             ['pregnant']
         """
-        lookup = _inherent_lookup(self)
-        return [lookup[word] for word in _WORD.findall(text.lower()) if word in lookup]
+        return [term for _, _, term in self.inherent_spans(text)]
+
+    def inherent_spans(self, text: str) -> list[tuple[int, int, InherentTerm]]:
+        """:meth:`inherent_in` with the first offset of each and the offset after its end."""
+        pattern, lookup = _inherent_lookup(self)
+        if pattern is None:
+            return []
+        lower = text.lower()
+        lower = lower if len(lower) == len(text) else text  # a few letters grow in lower case
+        return [(*match.span(), lookup[match[0]]) for match in pattern.finditer(lower)]
 
     def invertible_terms(self) -> tuple[Term, ...]:
         """Terms for which swapping to another group and back is the identity."""
@@ -268,5 +276,8 @@ def _group_lookup(attribute: Attribute) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=32)
-def _inherent_lookup(attribute: Attribute) -> dict[str, InherentTerm]:
-    return {term.text.lower(): term for term in attribute.inherent}
+def _inherent_lookup(attribute: Attribute) -> tuple[re.Pattern[str] | None, dict[str, InherentTerm]]:
+    """An expression that finds the inherent terms, longest first, and what it finds in lower case -> the term."""
+    lookup = {term.text.lower(): term for term in attribute.inherent}
+    words = "|".join(re.escape(word) for word in sorted(lookup, key=len, reverse=True))
+    return re.compile(rf"\b(?:{words})\b") if words else None, lookup

@@ -51,6 +51,7 @@ CONTEXTS = {
     "after_determiner": "right after an article or a possessive (the host)",
     "verb": "after to or a modal, or before an object: a verb (to man the desk)",
     "before_of": "right before of, for or to (the mother of all battles)",
+    "common_word": "a given name that is a common word too, at the start of a sentence (Will you come)",
 }
 
 _FIELDS = {

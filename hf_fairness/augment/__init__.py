@@ -1,38 +1,59 @@
-"""Rewrites of texts along an attribute: counterfactual swaps, neutral forms, one variant per group.
+"""Rewrites of texts along an attribute: counterfactual swaps, neutral forms, one variant per group, no terms.
 
 Functions work on one text (:func:`swap`, :func:`neutralize`, :func:`group_variants`); the classes are
-callables for ``datasets.map``. :func:`summarize` counts what they touch and what they leave alone.
+callables for ``datasets.map``. :func:`summarize` counts what they touch and what they leave alone,
+:class:`SwapQuality` says which swaps to trust, :class:`PerplexityRatio` asks a language model.
+The augmentations of :mod:`.nlu` know no attribute.
 
 What the rules do where opinions differ:
 
+* Several columns (premise and hypothesis) are swapped together. Where the label says the attribute itself,
+  ``label_column=`` guards it: refuse, mark, or swap the label too.
 * A name is not a term. Words that are part of a name stay (*Burger King*, *Queen Elizabeth*, *Mother
   Teresa*, the *Dallas Cowboys*); courtesy titles and kinship before a name are swapped (*Mr. Smith*, *Aunt
-  Ann*), given names only with ``names=True``. In a headline in title case a capital says nothing, and terms
-  are swapped.
+  Ann*), given names only with ``names=True`` (those of the attribute) or ``names=load_names(...)`` (a dated
+  source of your own). In a headline in title case a capital says nothing, and terms are swapped.
 * *Mr* becomes *Mrs* as in Dolci et al. 2023; *Ms* and *Miss* become *Mr*, so these two are not invertible.
 * Forms that serve everybody (*host*, *author*, *manager*) are written and never read as terms.
 * Words that belong to one group by meaning (*pregnant*) are never touched; ``Attribute.inherent_in`` lists
   them.
 * All terms of a text change, not those of one person: *He met his wife* becomes *She met her husband*.
 * A text that is not English comes back as it is, without terms; :func:`summarize` counts such texts.
-* *her* and *his* are resolved by the words beside them. What no neighbour settles (*it gave her night
-  terrors*) takes the likelier reading, a possessive.
+* *her* and *his* are resolved by the words beside them. What no neighbour settles (*we saw her duck*) takes
+  the likelier reading, a possessive; ``tagger=SpacyTagger(...)`` asks a tagger first.
+* A swap that breaks grammar or sense (*pregnant he*, *Mrs John*) is still made: ``quality=True`` keeps it out of
+  an augmentation, :class:`SwapQuality` marks it.
 """
 
 from hf_fairness.augment.augmentation import CounterfactualAugmentation, CounterfactualSubstitution
 from hf_fairness.augment.edits import Edit, apply_edits, parse_edits
 from hf_fairness.augment.language import looks_english
+from hf_fairness.augment.nlu import MaskedSubstitution, Paraphrase, SynonymSubstitution, TextSwap
+from hf_fairness.augment.objections import REASONS
+from hf_fairness.augment.perplexity import PerplexityRatio
+from hf_fairness.augment.quality import SwapQuality
+from hf_fairness.augment.removal import RemoveTerms
 from hf_fairness.augment.rewrite import group_variants, neutralize, swap
 from hf_fairness.augment.summary import summarize
+from hf_fairness.augment.tagger import SpacyTagger
 from hf_fairness.augment.transforms import CounterfactualSwap, GroupVariants, Neutralize
 
 __all__ = [
+    "REASONS",
     "CounterfactualAugmentation",
     "CounterfactualSubstitution",
     "CounterfactualSwap",
     "Edit",
     "GroupVariants",
+    "MaskedSubstitution",
     "Neutralize",
+    "Paraphrase",
+    "PerplexityRatio",
+    "RemoveTerms",
+    "SpacyTagger",
+    "SwapQuality",
+    "SynonymSubstitution",
+    "TextSwap",
     "apply_edits",
     "group_variants",
     "looks_english",

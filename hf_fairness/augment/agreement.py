@@ -255,6 +255,11 @@ def takes_an(word: str) -> bool:
     return low[:1] in "aeiou" and not low.startswith(_CONSONANT_VOWELS)
 
 
+def article_differs(old: str, new: str) -> bool:
+    """Whether the words ask for different articles: *actor* and *waiter*."""
+    return takes_an(old.split()[0]) != takes_an(new.split()[0])
+
+
 def article_change(scan: Scan, index: int, old: str, new: str) -> Change | None:
     """Change of the article before a token whose first sound changes; None when it stays.
 
@@ -267,7 +272,7 @@ def article_change(scan: Scan, index: int, old: str, new: str) -> Change | None:
     article = scan.low(index - 1)
     if article not in ("a", "an") or not scan.adjacent(index - 1) or not old or not new:
         return None
-    if takes_an(old.split()[0]) == takes_an(new.split()[0]):
+    if not article_differs(old, new):
         return None
     source = scan.words[index - 1]
     wanted = "an" if takes_an(new.split()[0]) else "a"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from hf_fairness.augment import english as en
 from hf_fairness.augment.agreement import base_form, third_person
 from hf_fairness.augment.scan import Scan
 
-_FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
+#: Words that stand in every text.
+FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
+_QUOTES = frozenset('"“”')
 _BEFORE_OF = frozenset({"of", "for", "to"})
+_OBJECTS = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {"him", "her", "them", "me", "us", "it"}
 
 
 def _name_like(scan: Scan, index: int) -> bool:
     """Whether the token is a capitalised word that is not just the first word of a sentence."""
     return (
         scan.capital(index)
-        and scan.lower[index].split("'")[0] not in _FUNCTION_WORDS
+        and scan.lower[index].split("'")[0] not in FUNCTION_WORDS
         and not (scan.initial(index) and scan.lower[index] not in en.VERBS and _common(scan, index))
     )
 
@@ -29,25 +32,38 @@ def _common(scan: Scan, index: int) -> bool:
 
 def _after_name(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
-    if not scan.text[start].isupper() or scan.title_case:
+    if not scan.text[start].isupper() or scan.in_headline(index):
         return False
     if start > scan.starts[index]:  # inside a hyphenated word
         return False
+    if _quoted_title(scan, index):
+        return True
     if scan.low(index - 2) in ("a", "an", "my", "your", "his", "her"):  # "a Good Dad"
         return False
     return scan.adjacent(index - 1) and _name_like(scan, index - 1)
 
 
+def _quoted_title(scan: Scan, index: int) -> bool:
+    """Whether the token is part of a short quotation in title case: the film "Man in a Hurry"."""
+    first = next((k for k in range(index - 1, index - 7, -1) if scan.low(k) in _QUOTES), -1)
+    last = next((k for k in range(index + 1, index + 7) if scan.low(k) in _QUOTES), -1)
+    if not scan.opens(first) or last < 0:
+        return False
+    inside = range(first + 1, last - (scan.low(last - 1) in (",", ".")))  # the sign of the sentence is inside too
+    content = [k for k in inside if scan.low(k) not in FUNCTION_WORDS]
+    return len(content) > 1 and all(scan.capital(k) for k in content)
+
+
 def _before_name(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
-    if not scan.text[start].isupper() or scan.title_case:
+    if not scan.text[start].isupper() or scan.in_headline(index):
         return False
     follower = index + 1
     if scan.low(follower) == "." and scan.ends[index] == scan.starts[follower]:
         follower += 1
     elif not scan.adjacent(index):
         return False
-    return scan.capital(follower) and scan.lower[follower] not in _FUNCTION_WORDS
+    return scan.capital(follower) and scan.lower[follower] not in FUNCTION_WORDS | en.PARTICLES
 
 
 def _title_before(scan: Scan, start: int, end: int) -> bool:
@@ -60,13 +76,13 @@ def _title_before(scan: Scan, start: int, end: int) -> bool:
         follower += 1
     elif not scan.adjacent(index):
         return False
-    return scan.capital(follower) and scan.lower[follower] not in _FUNCTION_WORDS
+    return scan.capital(follower) and scan.lower[follower] not in FUNCTION_WORDS
 
 
 def _bare_name(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
     word = scan.text[start:end]
-    if not word[0].isupper() or word.isupper() or scan.title_case or word.endswith("s") or len(scan) == 1:
+    if not word[0].isupper() or word.isupper() or scan.in_headline(index) or word.endswith("s") or len(scan) == 1:
         return False
     before = scan.low(index - 1)
     return not (
@@ -80,7 +96,7 @@ def _bare_inside(scan: Scan, start: int, end: int) -> bool:
 
 def _capitalised(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
-    return scan.text[start].isupper() and not scan.title_case and not scan.initial(index)
+    return scan.text[start].isupper() and not scan.in_headline(index) and not scan.initial(index)
 
 
 def _upper(scan: Scan, start: int, end: int) -> bool:
@@ -98,7 +114,7 @@ def _before_noun(scan: Scan, start: int, end: int) -> bool:
         return scan.text[end : end + 1] == "-"
     follower = index + 1
     if scan.low(follower) in ("and", "or", "/", "&") and scan.is_word(follower + 1):
-        if scan.low(follower) != "/" and scan.low(follower + 1) in _FUNCTION_WORDS:
+        if scan.low(follower) != "/" and scan.low(follower + 1) in FUNCTION_WORDS:
             return False
         follower += 2
     elif not scan.adjacent(index):
@@ -110,11 +126,11 @@ def _before_noun(scan: Scan, start: int, end: int) -> bool:
         return False  # "the female escaped."
     if scan.low(index - 1) in ("a", "an", "each", "every", "this", "that") and third_person(word):
         return base_form(word) not in en.VERBS  # "a female leads the pack"
-    return word not in _FUNCTION_WORDS and word not in en.FINITE_VERBS and word not in en.MAYBE_ADVERBS
+    return word not in FUNCTION_WORDS and word not in en.FINITE_VERBS and word not in en.MAYBE_ADVERBS
 
 
 def _phrase_ends(scan: Scan, index: int) -> bool:
-    return not scan.is_word(index) or scan.low(index) in _FUNCTION_WORDS
+    return not scan.is_word(index) or scan.low(index) in FUNCTION_WORDS
 
 
 def _predicate(scan: Scan, start: int, end: int) -> bool:
@@ -136,20 +152,20 @@ def _verb(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
     follower = scan.low(index + 1)
     before = scan.low(index - 1)
-    objects = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {
-        "him",
-        "her",
-        "them",
-        "me",
-        "us",
-        "it",
-    }
     plural_subject = before in ("they", "we", "you", "i", "who", "not")
-    return (before in en.MODALS or plural_subject) and follower in objects
+    return (before in en.MODALS or plural_subject) and follower in _OBJECTS
 
 
 def _before_of(scan: Scan, start: int, end: int) -> bool:
     return scan.low(scan.at(start) + 1) in _BEFORE_OF
+
+
+def _common_word(scan: Scan, start: int, end: int) -> bool:
+    """Whether a capital may as well begin a sentence with a common word: Will you come, Mark her words."""
+    index = scan.at(start)
+    if scan.lower[index] not in en.NAME_WORDS or not scan.initial(index) or scan.low(index + 1) in en.AUXILIARIES:
+        return False
+    return scan.low(index + 1) in en.DETERMINERS | en.PRONOUNS | en.PREPOSITIONS | {"not"}
 
 
 #: Context -> (scan, start, end) -> whether it holds for the word at that place.
@@ -166,10 +182,21 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
     "after_determiner": _after_determiner,
     "verb": _verb,
     "before_of": _before_of,
+    "common_word": _common_word,
 }
+
+#: Contexts that hold only if one of some words follows.
+_OPENERS = {"verb": _OBJECTS, "before_of": _BEFORE_OF}
 
 #: Contexts that hold for words with a capital letter only.
 CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper"})
 
 #: The same for ``when``: a title is a title in a headline too.
 WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}
+
+
+def openers(conditions: Collection[str]) -> frozenset[str] | None:
+    """Words of which one must follow before any of the contexts can hold; None where that is not known."""
+    if not _OPENERS.keys() >= set(conditions):
+        return None
+    return frozenset[str]().union(*(_OPENERS[name] for name in conditions))

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring as _quote
 from typing import NamedTuple
 
+from hf_fairness.augment.memory import Memory
+
 
 class Edit(NamedTuple):
     """One replacement.
@@ -18,6 +20,7 @@ class Edit(NamedTuple):
         target: what stands there now; ``""`` for a deletion.
         direction: ``"female->male"``: group of the replaced term and group (or ``neutral``) of the result.
             Articles and verbs that follow suit carry the direction of the term that caused them.
+        column: column of the text, where one string holds the edits of several columns; ``""`` otherwise.
     """
 
     start: int
@@ -25,6 +28,7 @@ class Edit(NamedTuple):
     source: str
     target: str
     direction: str
+    column: str = ""
 
     @property
     def to(self) -> str:
@@ -35,10 +39,19 @@ class Edit(NamedTuple):
 def dump_edits(edits: Iterable[Edit]) -> str:
     """Write edits as the JSON string of an ``edits`` column; ``"[]"`` for none."""
     items = [  # written by hand: json.dumps takes longer than the rewrite itself
-        f'{{"span": [{start}, {end}], "from": {_quote(source)}, "to": {_quote(target)}, "direction": {_quote(way)}}}'
-        for start, end, source, target, way in edits
+        f'{{"span": [{edit[0]}, {edit[1]}], {_describe[edit[2:]]}}}' for edit in edits
     ]
     return f"[{', '.join(items)}]"
+
+
+def describe(fields: tuple[str, ...]) -> str:
+    """What an ``edits`` column holds of an edit beside its place: source, target, direction, and column if any."""
+    source, target, direction, column = map(_quote, fields)
+    rest = f'"from": {source}, "to": {target}, "direction": {direction}'
+    return f'{rest}, "column": {column}' if fields[3] else rest
+
+
+_describe = Memory(describe)
 
 
 def parse_edits(text: str) -> list[Edit]:
@@ -57,15 +70,16 @@ def parse_edits(text: str) -> list[Edit]:
         >>> from hf_fairness.augment import CounterfactualSwap, parse_edits
         >>> row = CounterfactualSwap("text")({"text": "She left."})
         >>> parse_edits(row["edits"])
-        [Edit(start=0, end=3, source='She', target='He', direction='female->male')]
+        [Edit(start=0, end=3, source='She', target='He', direction='female->male', column='')]
     """
     try:
         items = json.loads(text)
         if not isinstance(items, list):
             raise TypeError("not a list")
         return [
-            Edit(int(item["span"][0]), int(item["span"][1]), item["from"], item["to"], item["direction"])
+            Edit(int(start), int(end), item["from"], item["to"], item["direction"], item.get("column", ""))
             for item in items
+            for start, end in [item["span"]]
         ]
     except (TypeError, KeyError, IndexError, ValueError) as error:
         raise ValueError(

@@ -57,7 +57,7 @@ FREE_ADVERBS = words(
 MAYBE_ADVERBS = words(
     "now then once still always often already almost nearly more most less least much later earlier "
     "better best first usually long early late far fast hard longer sooner worse closer further next last "
-    "half right very quite rather equally all nearby alive dead straight close"
+    "half right very quite rather equally all nearby alive dead straight close daily weekly monthly yearly"
 )
 TIME_UNITS = words(
     "day week weekend month year summer winter spring autumn fall night morning evening time season "
@@ -115,6 +115,8 @@ GIFTS = words(
 GIVE_STRICTLY = words(
     "give gave gives giving offer offered offers offering show showed shows showing ask asked asks asking provides"
 )
+#: Of these, the ones after which a noun and a plural are given too (*gives her night terrors*).
+HAND_OVER_VERBS = words("give gave gives giving")
 ARTICLES = words("a an the")
 #: Particles after a plural that show that it is owned: *gave her racehorses away*.
 GIVE_PARTICLES = words("away up back off over out")
@@ -148,7 +150,7 @@ BASE_VERBS = words(
     "raise rise explain describe discuss talk communicate apologize apologise suffer bleed scream shout "
     "whisper beg struggle accept admit apply avoid earn handle manage navigate process gain stick look "
     "act react respond seem land secure obtain acquire connect focus concentrate belong regain rebuild "
-    "identify enjoy afford thrive shine blossom kiss hug hit"
+    "identify enjoy afford thrive shine blossom kiss hug hit miss"
 )
 COMPLEMENT_VERBS = words(
     "treat treated treats treating prove proved proves rated make made makes making keep kept keeps "
@@ -203,6 +205,8 @@ TELL_VERBS = words(
     "tell told tells telling ask asked asks asking remind reminded assure assured inform informed show showed"
 )
 COURTESY_TITLES = words("mr mrs ms miss mx dr prof")
+#: -ed words that are nouns.
+ED_NOUNS = words("bed seed need speed deed greed feed weed breed creed steed shed sled moped kindred hatred hundred")
 #: -ing words that are nouns or adjectives more often than participles.
 ING_NOUNS = words(
     "wedding training building clothing feeling feelings meeting earring ring king thing morning evening "
@@ -310,7 +314,16 @@ VERBS = BASE_VERBS | words(
 INITIAL_WORDS = words(
     "dear poor old young little no yes hey oh hello hi well many most some few other both thank stop meet "
     "like when black white american british single married elderly pregnant teenage local armed gay "
-    "straight trans transgender middle-aged older younger former only our two three four five"
+    "straight trans transgender middle-aged older younger former only our happy proud good great smart "
+    "strong rich busy lucky two three four five"
+)
+#: Given names that are common words as well.
+NAME_WORDS = words(
+    "amber april art autumn bill bob brook candy carol chance chase cherry christian cliff crystal daisy dale "
+    "dawn dean destiny don drew earl eve faith frank gene ginger glen grace guy harry hazel heather holly "
+    "honey hope hunter iris ivy jack jasmine joy june lance lily mark mason max may melody mercy miles misty "
+    "nick norm olive pat patience pearl pierce prudence ray rich rob robin rocky rose ruby rusty sage sandy "
+    "serenity skip star sue summer sunny violet wade will"
 )
 #: Words and signs that begin an amount.
 AMOUNTS = words("one two three four five six seven eight nine ten many several few $ £ €")

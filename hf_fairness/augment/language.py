@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from hf_fairness.augment.english import words as _words
 
 _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
-
+#: Latin letters with their extensions end at U+024F; U+1E00 to U+1EFF are more of them.
+_NOT_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
 _ELISION = re.compile(r"(?:[ljnst]|qu|dell|nell|all|dall|sull|un)'\w{3,}")
-#: Two of these in a text without accents settle it at once; most English sentences end here.
-_SIGNS_OF_ENGLISH = tuple(
-    f" {word} " for word in ["the", "to", "and", "of", "her", "was", "his", "that", "she", "he", "with", "is"]
+#: Two of these in a text without accents settle it at once; nearly all English sentences end here.
+_SIGNS_OF_ENGLISH = _words(
+    "the to and of her was his that she he with is from this have been are it they their them him would which when "
+    "about after were you your who what said not being its has"
 )
 #: Terms that are frequent words of other languages: beside them, English must show itself.
 _FALSE_FRIENDS = frozenset({"ma", "pa", "son", "mamma"})
@@ -53,7 +56,11 @@ FOREIGN_MARKERS = (
 )
 
 
-def looks_english(text: str) -> bool:
+#: Where none of these is, and no apostrophe, a text without accents is English.
+DOUBTS = FOREIGN_MARKERS | _FALSE_FRIENDS
+
+
+def looks_english(text: str, words: Collection[str] | None = None) -> bool:
     """Whether a text may be read with the English rules; True where nothing speaks against it.
 
     A text fails when most of its letters are outside the Latin script, or when frequent words of other
@@ -62,6 +69,7 @@ def looks_english(text: str) -> bool:
 
     Args:
         text: one text.
+        words: the words of the text in lower case, where the caller has them.
 
     Returns:
         False only when there is evidence of another language.
@@ -72,30 +80,25 @@ def looks_english(text: str) -> bool:
         (True, False)
     """
     if text.isascii():
-        shown = 0
-        for word in _SIGNS_OF_ENGLISH:
-            if word in text:
-                shown += 1
-                if shown == 2:
-                    return True
-    else:
-        letters = [letter for letter in text if letter.isalpha()]
-        # Latin letters with their extensions end at U+024F; U+1E00 to U+1EFF are more of them
-        latin = sum(letter < "ɐ" or "Ḁ" <= letter <= "ỿ" for letter in letters)
-        if latin * 2 < len(letters):
-            return False
-    words = set(_WORDS.findall(text.lower().replace("’", "'")))
-    foreign = len(words & FOREIGN_MARKERS)
-    if "'" in text or "’" in text:
-        foreign += sum(bool(_ELISION.match(word)) for word in words)
-    if not foreign:
-        if len(words) >= 3 and not _FALSE_FRIENDS.isdisjoint(words):
-            return not ENGLISH_MARKERS.isdisjoint(words)
-        if text.isascii() or len(words) > 12:
+        words = _WORDS.findall(text.lower()) if words is None else words
+        if len(_SIGNS_OF_ENGLISH.intersection(words)) > 1 or ("'" not in text and DOUBTS.isdisjoint(words)):
             return True
-        accented = sum(not word.isascii() for word in words)
-        return accented * 3 < len(words) or any(word in ENGLISH_MARKERS for word in words)
-    english = len(words & ENGLISH_MARKERS)
-    if foreign == 1 and len(words) > 3:
+    else:
+        others = sum(map(str.isalpha, _NOT_LATIN.findall(text)))
+        if others and others * 2 > sum(map(str.isalpha, text)):
+            return False
+    found = set(_WORDS.findall(text.lower().replace("’", "'")))
+    foreign = len(found & FOREIGN_MARKERS)
+    if "'" in text or "’" in text:
+        foreign += sum(bool(_ELISION.match(word)) for word in found if "'" in word)
+    if not foreign:
+        if len(found) >= 3 and not _FALSE_FRIENDS.isdisjoint(found):
+            return not ENGLISH_MARKERS.isdisjoint(found)
+        if text.isascii() or len(found) > 12:
+            return True
+        accented = sum(not word.isascii() for word in found)
+        return accented * 3 < len(found) or any(word in ENGLISH_MARKERS for word in found)
+    english = len(found & ENGLISH_MARKERS)
+    if foreign == 1 and len(found) > 3:
         return english > 0
     return english > foreign

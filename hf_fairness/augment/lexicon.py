@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
+from hf_fairness.augment.english import NAME_WORDS
+from hf_fairness.augment.memory import Memory
+from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
 NEUTRAL_NAME = "Alex"
+
+_URL = re.compile(r"\w+://[^\s\"'<>]+")
+_WORD = re.compile(r"\w+")
+#: ASCII letters and digits in lower case, blanks for all else.
+_PLAIN = bytes(ord(chr(i).lower()) if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + bytes(128)
+_DOMAINS = ("com", "org", "net", "co")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +80,127 @@ def name_concepts(attribute: Attribute) -> tuple[Concept, ...]:
             forms={**{group: (name,) for group, name in pair.names.items()}, NEUTRAL: (NEUTRAL_NAME,)},
             slots=("name",),
             variants={},
+            keep=() if NAME_WORDS.isdisjoint(name.lower() for name in pair.names.values()) else ("common_word",),
         )
         for pair in attribute.names
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a term may mean where the context must choose.
+
+    Attributes:
+        options: the candidates, those with a condition first.
+        cases: case -> candidate, for a pronoun of several cases; empty for other terms.
+        cells: those cases.
+        openers: words of which one must follow before any context can hold; None where that is not known.
+    """
+
+    options: tuple[Candidate, ...]
+    cases: Mapping[str, Candidate]
+    cells: frozenset[str]
+    openers: frozenset[str] | None
+
+
+class Hit(NamedTuple):
+    """A term at a place of a text, with the candidate that spelling or context chose."""
+
+    start: int
+    end: int
+    candidate: Candidate
+
+
+#: What a spelling means: settled, to be settled by the context, or no term.
+Read = Callable[[str], "Candidate | Reading | None"]
+
+
+class TermFinder:
+    """Finds the longest surface at every word of a text, with its candidate or its reading.
+
+    A regular expression knows every surface. Most texts do without it: their plain words are looked up in a set, and
+    only those with a word of a longer surface (*in-law*, *tongue* of *mother tongue*), a link or a handle take it.
+
+    Args:
+        surfaces: the terms and phrases, without regard to capitals.
+        common: words that say nothing about whether a phrase is there.
+        doubts: words beside which a text may be in another language.
+        read: spelling of a term -> its candidate, its reading where one spelling has several, None to leave it alone.
+    """
+
+    def __init__(self, surfaces: Iterable[str], common: Set[str], doubts: Set[str], read: Read) -> None:
+        lowered = {surface.lower() for surface in surfaces}
+        self._pattern = compile_terms(lowered)
+        self._longer: dict[str, list[str]] = {}
+        for surface in lowered:
+            words = _WORD.findall(surface)
+            if words != [surface]:
+                self._longer.setdefault(_rarest(words, common, lowered), []).append(surface)
+        for domain in _DOMAINS:
+            self._longer.setdefault(domain, []).append(f".{domain}")
+        self._heads = frozenset(lowered | self._longer.keys() | doubts)
+        self._rare = frozenset(self._longer)
+        self._doubts = doubts
+        self._readings = Memory(read)
+
+    def find(self, text: str) -> tuple[list[Any], list[int], list[str], bool]:
+        """Find the terms of a text.
+
+        Returns:
+            The terms in order, as plain tuples of what a :class:`Hit` holds; the positions among them of those that
+            are open, whose candidate is a :class:`Reading`; the words of the text in lower case, if it has terms; and
+            whether it may be in another language.
+        """
+        if not text.isascii():
+            hits = self._search(text)
+            return hits, _open(hits), _WORD.findall(text.lower()) if hits else [], True
+        plain = f" {text.encode().translate(_PLAIN).decode()} "
+        words = plain.split()
+        heads = self._heads
+        found = [word for word in words if word in heads]
+        if not found:
+            return [], [], words, False
+        doubtful = "'" in text or not self._doubts.isdisjoint(found)
+        if "@" in text or "://" in text or (not self._rare.isdisjoint(found) and self._may_hold_longer(text, found)):
+            hits = self._search(text)
+            return hits, _open(hits), words, doubtful
+        hits, undecided = [], []
+        readings, end = self._readings, 0
+        for word in found:
+            start = plain.find(f" {word} ", end)
+            end = start + len(word)
+            reading = readings[text[start:end]]
+            if reading is not None:
+                if reading.__class__ is Reading:
+                    undecided.append(len(hits))
+                hits.append((start, end, reading))
+        return hits, undecided, words, doubtful
+
+    def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
+        lower, longer = text.lower(), self._longer
+        for word in words:  # loops: a generator expression takes five times as long
+            for surface in longer.get(word, ()):
+                if surface in lower:
+                    return True
+        return False
+
+    def _search(self, text: str) -> list[Any]:
+        lower = lower_case(text)
+        spans = [match.span() for match in self._pattern.finditer(lower)]
+        if spans and "://" in text:
+            links = [link.span() for link in _URL.finditer(text)]
+            spans = [span for span in spans if not any(a <= span[0] < b for a, b in links)]
+        readings = ((start, end, self._readings[text[start:end]]) for start, end in spans)
+        return [(start, end, reading) for start, end, reading in readings if reading is not None]
+
+
+def _open(hits: Sequence[Any]) -> list[int]:
+    return [i for i, hit in enumerate(hits) if hit[2].__class__ is Reading]
+
+
+def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:
+    """The word by which a phrase is found: the longest that is not common, a term if there is one."""
+    return max([word for word in words if word not in common] or words, key=lambda word: (word in terms, len(word)))
 
 
 def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
@@ -83,7 +211,7 @@ def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
         for letter in surface.lower():
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(rf"(?<![\w@]){_branch(trie)}(?![\w])(?!\.(?:com|org|net|co)\b)")
+    return re.compile(rf"(?<![\w@]){_branch(trie)}(?![\w])(?!\.(?:{'|'.join(_DOMAINS)})\b)")
 
 
 def _branch(node: dict[str, dict]) -> str:  # type: ignore[type-arg]

@@ -6,7 +6,6 @@ read word lists of :mod:`hf_fairness.augment.english`; each is stated once, in t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from hf_fairness.augment import english as en
@@ -16,7 +15,8 @@ OBJECT = "object"
 DETERMINER = "possessive_determiner"
 PRONOUN = "possessive_pronoun"
 
-_AFTER_OBJECT = (
+#: Words that no noun phrase begins with, so that a pronoun before them is an object.
+AFTER_OBJECT = (
     (en.PREPOSITIONS - {"following"})
     | en.PARTICLES
     | (en.DETERMINERS - en.AMOUNTS - {"own", "most", "more", "all", "other"})
@@ -26,16 +26,14 @@ _AFTER_OBJECT = (
     | en.FREE_ADVERBS
     | en.FINITE_VERBS
 )
-_OBJECT_OR_DETERMINER = frozenset({OBJECT, DETERMINER})
-_DETERMINER_OR_PRONOUN = frozenset({DETERMINER, PRONOUN})
-_NEXT_WORD = re.compile(r" ([a-z]+)(?![\w'’\-‑])")
-_STOP = re.compile(r"[,;!?](?![.\d])|\.(?![.\d])")
-_SLOW_AFTER_HIS = en.AFTER_POSSESSIVE_PRONOUN | en.FINITE_VERBS | {"and", "or", "not"}
-_SLOW_AFTER_HER = en.MAYBE_ADVERBS | {"will", "might", "can", "and", "or"}
-_QUICK_OBJECT = _AFTER_OBJECT - _SLOW_AFTER_HER - {"own"}
-_SLOW_BEFORE = (
-    en.GIVE_VERBS | en.GIVE_STRICTLY | en.MOTION_VERBS | en.CALL_VERBS | en.TELL_VERBS | en.CAUSATIVE_VERBS
-) | (en.MAKE_VERBS | en.BARE_INFINITIVE_VERBS | en.COMPLEMENT_VERBS | {"let", "lets", "letting"})
+OBJECT_OR_DETERMINER = frozenset({OBJECT, DETERMINER})
+DETERMINER_OR_PRONOUN = frozenset({DETERMINER, PRONOUN})
+_TAGS = {
+    OBJECT_OR_DETERMINER: {"PRP": OBJECT, "PRP$": DETERMINER},
+    DETERMINER_OR_PRONOUN: {"PRP": PRONOUN},
+}
+CLAUSE_SUBJECTS = en.PRONOUNS | en.DETERMINERS
+_ADJECTIVE_LIKE = ("ing", "al", "ed", "ous", "ful", "ive", "ic", "y", "est", "er", "s")
 _NO_BOUNDARY = frozenset("$£€#@<&")
 _SIGNS_BETWEEN = frozenset({"/", "&"})
 
@@ -56,34 +54,9 @@ def resolve(scan: Scan, index: int, end: int, cells: frozenset[str]) -> str:
     return rule(scan, index, end) if rule else sorted(cells)[0]
 
 
-def resolve_quickly(lower: str, start: int, end: int, cells: frozenset[str]) -> str | None:
-    """Case of a pronoun where the words beside it settle it, without cutting the text into tokens.
-
-    Gives what :func:`resolve` gives, or None; a test holds them together. It answers for three pronouns of
-    four, and saves the tokens of most texts.
-
-    Args:
-        lower: the text in lower case.
-        start: offset of the pronoun.
-        end: offset after it.
-        cells: the cases that this form may have.
-    """
-    match = _NEXT_WORD.match(lower, end)
-    if cells == _DETERMINER_OR_PRONOUN:
-        return DETERMINER if match and match.group(1) not in _SLOW_AFTER_HIS else None
-    if cells != _OBJECT_OR_DETERMINER:
-        return None
-    if match is None:
-        return OBJECT if _STOP.match(lower, end) else None
-    word = match.group(1)
-    if word in _QUICK_OBJECT:
-        return OBJECT
-    if word in _SLOW_AFTER_HER or word.endswith(("ly", "ing")):
-        return None
-    if start == 0:
-        return DETERMINER
-    before = lower[lower.rfind(" ", 0, start - 1) + 1 : start - 1] if lower[start - 1] == " " else ""
-    return DETERMINER if before.isalpha() and before.isascii() and before not in _SLOW_BEFORE else None
+def tagged(tag: str, cells: frozenset[str]) -> str:
+    """Case that a Penn tag says; ``""`` where it leaves the case open: *his* is PRP$ before a noun and alone."""
+    return _TAGS.get(cells, {}).get(tag, "")
 
 
 def _boundary(scan: Scan, index: int) -> bool:
@@ -108,14 +81,16 @@ def _closed(scan: Scan, index: int) -> bool:
     if _boundary(scan, index):
         return True
     word = scan.low(index)
-    if "'" in word and word.partition("'")[0] in en.PRONOUNS | en.DETERMINERS:  # that's, I'll
+    if "'" in word and word.partition("'")[0] in CLAUSE_SUBJECTS:  # that's, I'll
         return True
-    return word in _AFTER_OBJECT or (word.endswith("ly") and word not in en.LY_WORDS)
+    return word in AFTER_OBJECT or (word.endswith("ly") and word not in en.LY_WORDS)
 
 
 def _slash_partner(scan: Scan, index: int) -> int | None:
     """Token after the partner in *her/his work* or *her or his work*; None when there is no partner."""
     between, partner = scan.low(index + 1), scan.low(index + 2)
+    if partner == scan.low(index):  # her and her friends: two persons, or one and what is hers
+        return None
     if between in ("/", "or", "and", "&") and partner in ("his", "her", "their", "your", "my", "our"):
         return index + 3
     return None
@@ -144,7 +119,7 @@ def object_or_determiner(scan: Scan, index: int, end: int) -> str:
         return DETERMINER if before in en.PREPOSITIONS and _closed(scan, follower + 1) else OBJECT
     if word in en.MAYBE_ADVERBS:
         return _after_maybe(scan, follower, before)
-    if word in _AFTER_OBJECT or ("'" in word and word.partition("'")[0] in en.PRONOUNS | en.DETERMINERS):
+    if word in AFTER_OBJECT or ("'" in word and word.partition("'")[0] in CLAUSE_SUBJECTS):
         return OBJECT
     if word.endswith("ly") and word not in en.LY_WORDS:
         return OBJECT if _closed(scan, follower + 1) or scan.low(follower + 1) in en.MAYBE_ADVERBS else DETERMINER
@@ -176,6 +151,8 @@ def _object_before_content(scan: Scan, index: int, word: str, before: str) -> bo
     """Whether *her* before a content word is an object: the verb before it and the word after it decide."""
     after = index + 2
     if word in en.AMOUNTS or word[0].isdigit():
+        if scan.low(after) == "times" and _closed(scan, after + 1):
+            return True  # broke her four times
         return before in en.GIVE_VERBS and before not in (
             "get",
             "win",
@@ -197,12 +174,12 @@ def _object_before_content(scan: Scan, index: int, word: str, before: str) -> bo
             "left",
             "leave",
         )
-    if scan.capital(index + 1) and not scan.title_case and before in en.CALL_VERBS:
+    if scan.capital(index + 1) and not scan.in_headline(index) and before in en.CALL_VERBS:
         return True
     if before in en.TELL_VERBS and scan.capital(index + 1) and _names_subject(scan, index + 1):
         return True
-    participle = word.endswith("ed") or word in en.PARTICIPLES
-    if before in en.CAUSATIVE_VERBS and participle and _closed(scan, after):
+    participle = (word.endswith("ed") and word not in en.ED_NOUNS) or word in en.PARTICIPLES
+    if before in en.CAUSATIVE_VERBS | en.SENSE_VERBS and participle and _closed(scan, after):
         return True
     if before in en.MAKE_VERBS and word.endswith(en.ADJECTIVE_ENDINGS) and _closed(scan, after):
         return True
@@ -210,6 +187,8 @@ def _object_before_content(scan: Scan, index: int, word: str, before: str) -> bo
         return before in ("let", "lets", "letting") or _closed(scan, after) or word in en.PLAIN_BASE_VERBS
     if before in ("let", "lets", "letting") and word in en.VERBS:
         return True
+    if before in en.BARE_INFINITIVE_VERBS and not word.endswith("s") and scan.low(after) in en.POSSESSIVES:
+        return True  # saw her trash her brand: a noun takes no possessive
     if before in en.COMPLEMENT_VERBS and (word in en.COMPLEMENTS or word.endswith(("less", "able"))):
         return _closed(scan, after)
     if before in en.GIVE_VERBS and _gift(scan, index + 1, before):
@@ -237,10 +216,18 @@ def _gift(scan: Scan, index: int, before: str) -> bool:
         return word not in en.GIFT_MODIFIERS or not _closed(scan, index + 1)
     if after in en.GIFTS - en.GIFT_MODIFIERS and after != "time" and before in en.GIVE_STRICTLY:
         return True
+    if before in en.HAND_OVER_VERBS and not word.endswith(_ADJECTIVE_LIKE) and _given(scan, index + 1):
+        return True  # gives her night terrors
+    return before in en.GIVE_STRICTLY and _given(scan, index)
+
+
+def _given(scan: Scan, index: int) -> bool:
+    """Whether this token is a bare plural that ends its phrase and is not mostly owned."""
+    word, after = scan.low(index), scan.low(index + 1)
     if after in en.GIVE_PARTICLES or after in en.ARTICLES:  # gives her regulars a smile
         return False
     plural = word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")) and word not in en.OWNED
-    return plural and before in en.GIVE_STRICTLY and _closed(scan, index + 1)
+    return plural and _closed(scan, index + 1)
 
 
 def _participle(scan: Scan, index: int, before: str) -> bool:
@@ -278,6 +265,6 @@ def determiner_or_pronoun(scan: Scan, index: int, end: int) -> str:
 
 
 _RULES: dict[frozenset[str], Callable[[Scan, int, int], str]] = {
-    _OBJECT_OR_DETERMINER: object_or_determiner,
-    _DETERMINER_OR_PRONOUN: determiner_or_pronoun,
+    OBJECT_OR_DETERMINER: object_or_determiner,
+    DETERMINER_OR_PRONOUN: determiner_or_pronoun,
 }

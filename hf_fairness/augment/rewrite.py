@@ -8,7 +8,8 @@ from pathlib import Path
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.edits import Edit
-from hf_fairness.augment.engine import engine_for
+from hf_fairness.augment.engine import Tagger, engine_for
+from hf_fairness.maps import check_text
 
 
 def swap_targets(attribute: Attribute, target: str | None = None) -> dict[str, str]:
@@ -50,20 +51,6 @@ def neutral_options(attribute: Attribute, pronouns: str, reflexive: str | None) 
     if reflexive is not None:
         forms["reflexive"] = reflexive
     return (None if paradigm is default and reflexive is None else forms), paradigm.agreement == "plural"
-
-
-def check_text(text: object, where: str = "") -> str:
-    """The text if it is one.
-
-    Raises:
-        TypeError: it is None or of another type.
-    """
-    if not isinstance(text, str):
-        raise TypeError(
-            f"Expected a text{where}, got {type(text).__name__}: {text!r}. "
-            "Fill or filter such rows first, for example dataset.filter(lambda row: row[column] is not None)."
-        )
-    return text
 
 
 def swap(
@@ -147,10 +134,11 @@ def variants_with_edits(
     names: bool = False,
     forms: Mapping[str, str] | None = None,
     plural: bool = True,
+    tagger: Tagger | None = None,
 ) -> tuple[dict[str, str], list[Edit]]:
     """Every variant of a text by name (the groups, then ``"neutral"``), and the edits of all of them."""
     engine = engine_for(attribute, names)
-    found = engine.find(text)
+    found = engine.find(text, tagger)
     outputs = (*attribute.group_names, NEUTRAL)
     if not found[0]:
         return dict.fromkeys(outputs, text), []

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
 from hf_fairness.augment import english as en
 
-_TOKEN = re.compile(r"\w+(?:['’\-‑]\w+)*|[^\w\s]")
+TOKEN = re.compile(r"(\w+(?:['’\-‑]\w+)*|[^\w\s])")
 _ENDS = frozenset(".!?;…")
 _OPENING = frozenset("\"“‘'([{«")
+_LEADING = frozenset("-–—*•·|:#")
+_BREAKS = frozenset("|·•")
 _CLOSING = frozenset("\"”’')]}»")
+
+
+def lower_case(text: str) -> str:
+    """The text in lower case, as long as it was: the few letters that grow are left as they are."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+
+
+def _in_title_case(words: Sequence[str]) -> bool:
+    long = [word for word in words if len(word) > 3 and word[0].isalpha() and word not in en.SMALL_WORDS]
+    return len(long) >= 3 and sum([word[0].isupper() for word in long]) >= 0.9 * len(long)
 
 
 class Scan:
@@ -18,29 +36,27 @@ class Scan:
 
     Attributes:
         text: the text.
-        words: tokens as written.
         lower: tokens in lower case with straight apostrophes.
         starts: offset of each token.
         ends: offset after each token.
     """
 
-    __slots__ = ("_title_case", "ends", "lower", "starts", "text", "words")
-
     def __init__(self, text: str) -> None:
         self.text = text
-        spans = [match.span() for match in _TOKEN.finditer(text)]
-        self.words = [text[start:end] for start, end in spans]
-        lower = text.lower().replace("’", "'")
-        if len(lower) == len(text):
-            self.lower = [lower[start:end] for start, end in spans]
-        else:  # a few letters grow in lower case
-            self.lower = [word.lower().replace("’", "'") for word in self.words]
-        self.starts = [span[0] for span in spans]
-        self.ends = [span[1] for span in spans]
-        self._title_case: bool | None = None
+        lower = lower_case(text).replace("’", "'")
+        pieces = TOKEN.split(lower)  # gap, token, gap, ..., gap
+        places = list(itertools.accumulate(map(len, pieces)))
+        self.lower = pieces[1::2]
+        self.starts = places[:-1:2]
+        self.ends = places[1::2]
+
+    @functools.cached_property
+    def words(self) -> list[str]:
+        """Tokens as written."""
+        return [self.text[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
 
     def __len__(self) -> int:
-        return len(self.words)
+        return len(self.lower)
 
     def at(self, position: int) -> int:
         """Index of the token that holds the character at a position."""
@@ -52,18 +68,18 @@ class Scan:
 
     def is_word(self, index: int) -> bool:
         """Whether there is a token and it is a word or a number."""
-        return 0 <= index < len(self.words) and (self.words[index][0].isalnum() or self.words[index][0] == "_")
+        return 0 <= index < len(self.lower) and (self.lower[index][0].isalnum() or self.lower[index][0] == "_")
 
     def is_end(self, index: int) -> bool:
         """Whether the sentence ends at this token, or the text before it; *Mr.* ends none."""
-        if not 0 <= index < len(self.words):
+        if not 0 <= index < len(self.lower):
             return True
-        token = self.words[index]
+        token = self.lower[index]
         return token in _ENDS and not (token == "." and self.low(index - 1) in en.ABBREVIATED_TITLES)
 
     def opens(self, index: int) -> bool:
         """Whether the token is an opening quote or bracket (a space before it, none after)."""
-        if not 0 <= index < len(self.words) - 1 or self.words[index] not in _OPENING:
+        if not 0 <= index < len(self.lower) - 1 or self.lower[index] not in _OPENING:
             return False
         before = index == 0 or self.ends[index - 1] < self.starts[index]
         return before and self.ends[index] == self.starts[index + 1]
@@ -71,31 +87,41 @@ class Scan:
     def initial(self, index: int) -> bool:
         """Whether a sentence, a quotation or a line begins with this token."""
         k = index - 1
-        while k >= 0 and (self.words[k] in _OPENING or self.words[k] in _CLOSING or self.words[k] in "-–—*•:#"):
+        while k >= 0 and (self.lower[k] in _OPENING or self.lower[k] in _CLOSING or self.lower[k] in _LEADING):
             k -= 1
-            if self.words[k + 1] in _OPENING | {":", "-", "–", "—", "*", "•", "#"}:
+            if self.lower[k + 1] in _OPENING | _LEADING:
                 return True
         return k < 0 or self.is_end(k) or "\n" in self.text[self.ends[k] : self.starts[index]]
 
     def capital(self, index: int) -> bool:
         """Whether the token begins with a capital letter."""
-        return 0 <= index < len(self.words) and self.words[index][0].isupper()
+        return 0 <= index < len(self.lower) and self.text[self.starts[index]].isupper()
 
     def adjacent(self, index: int) -> bool:
         """Whether only blanks (of one line) stand between this token and the next."""
-        if not 0 <= index < len(self.words) - 1:
+        if not 0 <= index < len(self.lower) - 1:
             return False
         gap = self.text[self.ends[index] : self.starts[index + 1]]
         return gap.isspace() and "\n" not in gap
 
+    @functools.cached_property
+    def _headline(self) -> int:
+        """Number of tokens, from the first on, that are in title case or in capitals; 0 for running text."""
+        if self.text.isupper() or _in_title_case(self.words):
+            return len(self.words)
+        if _BREAKS.isdisjoint(self.words):
+            return 0
+        cut = next(k for k, word in enumerate(self.words) if word in _BREAKS)
+        return cut if cut >= 5 and _in_title_case(self.words[:cut]) else 0
+
     @property
     def title_case(self) -> bool:
-        """Whether the text is a headline in capitals or in title case: there, a capital says nothing."""
-        if self._title_case is None:
-            long = [word for word in self.words if len(word) > 3 and word[0].isalpha() and word not in en.SMALL_WORDS]
-            capital = sum(word[0].isupper() for word in long)
-            self._title_case = (len(long) >= 3 and capital >= 0.9 * len(long)) or self.text.isupper()
-        return self._title_case
+        """Whether the whole text is a headline."""
+        return 0 < self._headline == len(self.words)
+
+    def in_headline(self, index: int) -> bool:
+        """Whether the token stands in a headline in capitals or in title case: there, a capital says nothing."""
+        return index < self._headline
 
     def sentence_has(self, index: int, sign: str) -> bool:
         """Whether the sentence that holds this token ends with a sign."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.augment.engine import LANGUAGES, engine_for
-from hf_fairness.augment.rewrite import check_text
+from hf_fairness.maps import check_text
 from hf_fairness.utils import FairnessWarning
 
 

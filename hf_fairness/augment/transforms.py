@@ -1,113 +1,134 @@
-"""The rewrites as callables for ``datasets.map``: batched or not, on a Dataset or a stream.
-
-They are pure: the same row gives the same output whatever the batch, the process or the order. State is
-what the constructor got, plus :data:`VERSION`, so that the cache of ``datasets`` is hit when nothing
-changed and missed when the rules did.
-"""
+"""The rewrites as callables for ``datasets.map``: batched or not, on a Dataset or a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
-from hf_fairness.augment.edits import dump_edits
-from hf_fairness.augment.engine import engine_for
-from hf_fairness.augment.rewrite import check_text, neutral_options, swap_targets, variants_with_edits
+from hf_fairness.attributes.names import with_names
+from hf_fairness.augment.edits import Edit, dump_edits
+from hf_fairness.augment.engine import Tagger, engine_for
+from hf_fairness.augment.labels import LabelGuard, LabelNames
+from hf_fairness.augment.rewrite import neutral_options, swap_targets, variants_with_edits
+from hf_fairness.maps import MapFunction, Row, Texts
 
 #: Part of the state of every transform. Raise it when the rules change: it renews the datasets cache.
-VERSION = 1
-
-Row = dict[str, Any]
+VERSION = 2
 
 
-class Transform:
-    """What the transforms share: the columns, the checks, and one row or a batch.
-
-    Args:
-        column: column that holds the texts.
-        attribute: name, file or object.
-        names: whether given names count as terms; off by default.
+def counterfactual_names(columns: Sequence[str], given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Columns with the counterfactuals of text columns: those given, else as :class:`CounterfactualSwap` names them.
 
     Raises:
-        TypeError: ``column`` is no string, or a text is none (at the call, with the row's index).
+        ValueError: not as many as text columns.
+    """
+    if given is None:
+        return tuple(f"{name}{CounterfactualSwap.suffix}" for name in columns)
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if len(names) != len(columns):
+        raise ValueError(f"{len(columns)} columns need as many counterfactual_columns, got {len(names)}: {names}.")
+    return names
+
+
+class Transform(MapFunction):
+    """What the rewrites share: an attribute with its engine, its names, and a tagger.
+
+    Args:
+        columns: name or names of the text columns.
+        attribute: name, file or object.
+        names: whether given names count as terms: False, True for those of the attribute, or a table of
+            ``load_names`` or the path of one.
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        id_column: column with the key of a row, where equal texts should be drawn differently.
+
+    Raises:
+        TypeError: ``columns`` holds no names, or a text is none (at the call, with the row's index).
         ValueError: unknown attribute, no column of that name, or a column that would be overwritten.
     """
 
-    def __init__(self, column: str, *, attribute: str | Path | Attribute = "gender", names: bool = False) -> None:
-        if not isinstance(column, str) or not column:
-            raise TypeError(f"column must be the name of one text column, got {column!r}.")
-        self.column = column
-        self.names = names
-        self.attribute = load_attribute(attribute)
-        self.version = VERSION
-        engine_for(self.attribute, names)  # fail now, not in the middle of a map
+    version = VERSION
 
-    def outputs(self) -> dict[str, str]:
-        """Columns that are added, with their types as ``datasets.Value`` names them."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        attribute: str | Path | Attribute = "gender",
+        names: bool | str | Path | NameTable = False,
+        tagger: Tagger | None = None,
+        id_column: str | None = None,
+    ) -> None:
+        super().__init__(columns, id_column=id_column)
+        self.attribute, self.names = with_names(load_attribute(attribute), names)
+        self.tagger = tagger
+        engine_for(self.attribute, self.names)  # fail now, not in the middle of a map
 
-    def rewrite(self, text: str) -> Row:
-        """The added columns of one row."""
-        raise NotImplementedError
+    def each(self, texts: Texts, rewrite: Callable[[str], tuple[str, list[Edit]]]) -> tuple[list[str], list[Edit]]:
+        """Rewrite one text per column; with several columns the edits say which they belong to."""
+        if len(texts) == 1:
+            new, edits = rewrite(texts[0])
+            return [new], edits
+        rewritten = [rewrite(text) for text in texts]
+        edits = [
+            edit._replace(column=column)
+            for column, (_, changed) in zip(self.columns, rewritten, strict=True)
+            for edit in changed
+        ]
+        return [new for new, _ in rewritten], edits
 
-    def features(self, features: Mapping[str, Any]) -> Any:
-        """Features after the map: ``stream.map(f, batched=True, features=f.features(stream.features))``.
-
-        Args:
-            features: features of the data set before.
-
-        Returns:
-            ``datasets.Features`` with the added columns.
-        """
-        from datasets import Features, Value
-
-        return Features({**features, **{name: Value(kind) for name, kind in self.outputs().items()}})
-
-    def check(self, batch: Mapping[str, Any]) -> str | list[str]:
-        """The text or texts of a row or a batch, after the checks that every transform makes."""
-        columns = list(batch.keys())
-        name = type(self).__name__
-        if self.column not in columns:
-            listed = ", ".join(map(str, columns)) or "none"
-            raise ValueError(f"{name}: no column {self.column!r}. Columns: {listed}.")
-        taken = [output for output in self.outputs() if output in columns]
-        if taken:
-            raise ValueError(
-                f"{name}: would overwrite column {taken[0]!r}. Rename or remove it before the map, "
-                f"for example dataset.rename_column({taken[0]!r}, ...)."
-            )
-        value = batch[self.column]
-        if isinstance(value, str) or value is None or not isinstance(value, Iterable):
-            return check_text(value, f" in column {self.column!r}")
-        return [check_text(text, f" in row {i} of the batch, column {self.column!r}") for i, text in enumerate(value)]
-
-    def __call__(self, batch: Mapping[str, Any]) -> Row:
-        """Add the columns to a row or a batch, as ``datasets.map`` hands it over."""
-        texts = self.check(batch)
-        if isinstance(texts, str):
-            return self.rewrite(texts)
-        rows = [self.rewrite(text) for text in texts]
-        return {output: [row[output] for row in rows] for output in self.outputs()}
+    def row(self, suffix: str, texts: Iterable[str], edits: Sequence[Edit]) -> Row:
+        """The added columns of one row: the new text of each column, and the edits."""
+        added = {f"{column}{suffix}": text for column, text in zip(self.columns, texts, strict=True)}
+        return {**added, "edits": dump_edits(edits) if edits else "[]"}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.column!r}, attribute={self.attribute.name!r})"
+        return f"{super().__repr__()[:-1]}, attribute={self.attribute.name!r})"
+
+
+class SwapOptions(TypedDict, total=False):
+    """The options that all swaps share; :class:`CounterfactualSwap` explains them."""
+
+    attribute: str | Path | Attribute
+    target: str | None
+    names: bool | str | Path | NameTable
+    label_column: str | None
+    label_names: LabelNames | None
+    on_label: str
+    tagger: Tagger | None
 
 
 class CounterfactualSwap(Transform):
-    """Add the counterfactual of a text column: every term of a group becomes its counterpart.
+    """Add the counterfactual of text columns: every term of a group becomes its counterpart.
+
+    Several columns (premise and hypothesis) are swapped together.
 
     Args:
-        column: column that holds the texts.
+        columns: name or names of the text columns.
         attribute: name, file or object.
         target: group to write for every term; needed where an attribute has more than two groups.
-        names: whether given names are swapped too.
+        names: whether given names are swapped too: False, True for those of the attribute, or a table of
+            ``load_names`` or the path of one.
+        label_column: column of the labels, where these may say the attribute itself (*male*, *she*): beside a
+            swapped text such a label is wrong.
+        label_names: words of labels that are none: ``dataset.features[label_column].names``, or a mapping such
+            as ``{"F": "female", "M": "male"}``.
+        on_label: what to do about such a row: ``"refuse"`` (an error), ``"mark"`` (column ``label_preserved``),
+            or ``"swap"`` (the label of the other group).
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
 
     Adds:
         ``<column>_counterfactual``: the rewritten text; equal to the text where it has no terms.
-        ``edits``: JSON, read by :func:`parse_edits`; ``"[]"`` where nothing changed.
+        ``edits``: JSON, read by :func:`parse_edits`; ``"[]"`` where nothing changed. With several columns each
+        edit names its own.
+        ``label_preserved``: with ``on_label="mark"``; False where the text changed and the label says a group.
+        ``<label_column>_counterfactual``: with ``on_label="swap"``; the label of the rewritten text.
+
+    Raises:
+        TypeError: ``columns`` holds no names, or a text or label is none (at the call).
+        ValueError: unknown attribute or group, no ``target`` where one is needed, a missing or taken column, or
+            a label that says the attribute.
 
     Example:
         >>> from hf_fairness.augment import CounterfactualSwap
@@ -115,37 +136,90 @@ class CounterfactualSwap(Transform):
         ['I saw him.', 'Rain.']
     """
 
+    #: Of the columns that hold the new texts; ``""`` where these are put into added rows.
+    suffix = "_counterfactual"
+
     def __init__(
         self,
-        column: str,
+        columns: str | Sequence[str],
         *,
         attribute: str | Path | Attribute = "gender",
         target: str | None = None,
-        names: bool = False,
+        names: bool | str | Path | NameTable = False,
+        label_column: str | None = None,
+        label_names: LabelNames | None = None,
+        on_label: str = "refuse",
+        tagger: Tagger | None = None,
     ) -> None:
-        super().__init__(column, attribute=attribute, names=names)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
         self.target = target
         self._targets = swap_targets(self.attribute, target)
+        self.guard: LabelGuard | None = None
+        if label_column is not None:
+            self.guard = LabelGuard(label_column, label_names, on_label, self.attribute, self._targets)
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        return {f"{self.column}_counterfactual": "string", "edits": "string"}
+        texts = {f"{column}{self.suffix}": "string" for column in self.columns}
+        return {**texts, "edits": "string", **self.label_outputs()}
 
-    def rewrite(self, text: str) -> Row:
+    def label_outputs(self) -> dict[str, str]:
+        """Columns that the label guard adds."""
+        return {} if self.guard is None else self.guard.outputs(self.suffix)
+
+    def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
-        new, edits = engine_for(self.attribute, self.names).swap(text, self._targets)
-        return {f"{self.column}_counterfactual": new, "edits": dump_edits(edits) if edits else "[]"}
+        new, edits = self.swap(texts)
+        return {**self.row(self.suffix, new, edits), **self.label(texts, changed=bool(edits))}
+
+    def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
+        """The added columns of several rows, without a detour through :meth:`rewrite` where it is all that is done."""
+        kind = type(self)
+        same = kind.process is MapFunction.process and kind.rewrite is CounterfactualSwap.rewrite
+        if not same or len(self.columns) > 1 or self.guard is not None:
+            return super().process_columns(rows, keys)
+        engine = engine_for(self.attribute, self.names)
+        texts, edits = engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
+        return {f"{self.column}{self.suffix}": texts, "edits": edits}
+
+    def swap(self, texts: Texts) -> tuple[list[str], list[Edit]]:
+        """The counterfactual of each column, and all edits."""
+        engine, targets = engine_for(self.attribute, self.names), self._targets
+        return self.each(texts[: len(self.columns)], lambda text: engine.swap(text, targets, self.tagger))
+
+    def label(self, texts: Texts, *, changed: bool) -> Row:
+        """Columns of the label guard, for the label that :meth:`read` put behind the texts."""
+        return {} if self.guard is None else self.guard.check(texts[-1], self.suffix, changed=changed)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Raise unless the columns that are read are there, the label's too, and none that is added."""
+        present = list(names)
+        super().check_columns(present)
+        if self.guard is not None and self.guard.column not in present:
+            raise ValueError(
+                f"{type(self).__name__}: no label_column {self.guard.column!r}. Columns: {', '.join(present)}."
+            )
+
+    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
+        """Texts and keys of a row or a batch; with a guard, the label of a row stands behind its texts."""
+        rows, keys, batched = super().read(batch)
+        if self.guard is not None:
+            labels = batch[self.guard.column] if batched else [batch[self.guard.column]]
+            codes = map(self.guard.encode, labels)
+            rows = [(*texts, code) for texts, code in zip(rows, codes, strict=True)]
+        return rows, keys, batched
 
 
 class Neutralize(Transform):
-    """Add the neutral form of a text column: *they* with plural verbs, *parent* for *mother*.
+    """Add the neutral form of text columns: *they* with plural verbs, *parent* for *mother*.
 
     Args:
-        column: column that holds the texts.
+        columns: name or names of the text columns.
         attribute: name, file or object.
         pronouns: id of another paradigm (``"xe"``); ``""`` means the neutral one of the attribute.
         reflexive: another reflexive pronoun (``"themself"``).
-        names: whether given names are replaced too.
+        names: whether given names are replaced too; as in :class:`CounterfactualSwap`.
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
 
     Adds:
         ``<column>_neutral``: the rewritten text; equal to the text where it has no terms.
@@ -159,38 +233,43 @@ class Neutralize(Transform):
 
     def __init__(
         self,
-        column: str,
+        columns: str | Sequence[str],
         *,
         attribute: str | Path | Attribute = "gender",
         pronouns: str = "",
         reflexive: str | None = None,
-        names: bool = False,
+        names: bool | str | Path | NameTable = False,
+        tagger: Tagger | None = None,
     ) -> None:
-        super().__init__(column, attribute=attribute, names=names)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
         self.pronouns = pronouns
         self.reflexive = reflexive
         self._forms, self._plural = neutral_options(self.attribute, pronouns, reflexive)
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        return {f"{self.column}_neutral": "string", "edits": "string"}
+        return {**{f"{column}_neutral": "string" for column in self.columns}, "edits": "string"}
 
-    def rewrite(self, text: str) -> Row:
+    def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
         engine = engine_for(self.attribute, self.names)
         targets = dict.fromkeys(self.attribute.group_names, NEUTRAL)
-        new, edits = engine.render(text, engine.find(text), targets, self._forms, self._plural)
-        return {f"{self.column}_neutral": new, "edits": dump_edits(edits) if edits else "[]"}
+
+        def neutral(text: str) -> tuple[str, list[Edit]]:
+            return engine.render(text, engine.find(text, self.tagger), targets, self._forms, self._plural)
+
+        return self.row("_neutral", *self.each(texts, neutral))
 
 
 class GroupVariants(Transform):
     """Add one column per group and one without any: the triples of CCED and CCD.
 
     Args:
-        column: column that holds the texts.
+        columns: name of the text column.
         attribute: name, file or object; any number of groups.
         prefix: put before the names of the added columns, where these are taken.
-        names: whether given names count as terms.
+        names: whether given names count as terms; as in :class:`CounterfactualSwap`.
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
 
     Adds:
         one column per group: the text with every term in that group's form.
@@ -209,13 +288,19 @@ class GroupVariants(Transform):
 
     def __init__(
         self,
-        column: str,
+        columns: str | Sequence[str],
         *,
         attribute: str | Path | Attribute = "gender",
         prefix: str = "",
-        names: bool = False,
+        names: bool | str | Path | NameTable = False,
+        tagger: Tagger | None = None,
     ) -> None:
-        super().__init__(column, attribute=attribute, names=names)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        if len(self.columns) > 1:
+            raise ValueError(
+                f"GroupVariants takes one column, got {', '.join(self.columns)}. Map one column after the other, "
+                "each with a prefix= of its own."
+            )
         self.prefix = prefix
 
     def outputs(self) -> dict[str, str]:
@@ -223,9 +308,9 @@ class GroupVariants(Transform):
         texts = {f"{self.prefix}{name}": "string" for name in (*self.attribute.group_names, NEUTRAL)}
         return {**texts, f"{self.prefix}has_terms": "bool", f"{self.prefix}edits": "string"}
 
-    def rewrite(self, text: str) -> Row:
+    def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
-        variants, edits = variants_with_edits(text, self.attribute, names=self.names)
+        variants, edits = variants_with_edits(texts[0], self.attribute, names=self.names, tagger=self.tagger)
         row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
         row[f"{self.prefix}has_terms"] = bool(edits)
         row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import pickle
-import subprocess
-import sys
 
 import pytest
-from datasets import Dataset, Features, IterableDataset, Value
+from datasets import Dataset, Value
 from datasets.fingerprint import Hasher
 
 from hf_fairness import FairnessWarning
@@ -32,19 +30,6 @@ TEXTS = [
     "Son père est avec ma mère.",
     "An actress met Mr. Smith; the medal is his.",
 ] * 7
-TRANSFORMS = [
-    CounterfactualSwap("text"),
-    Neutralize("text"),
-    GroupVariants("text"),
-    GroupVariants("text", attribute="religion"),
-    CounterfactualSwap("text", names=True),
-    CounterfactualSubstitution("text", seed=3),
-]
-
-
-@pytest.fixture(params=TRANSFORMS, ids=repr)
-def transform(request):
-    return request.param
 
 
 @pytest.fixture
@@ -63,79 +48,6 @@ def test_columns_of_the_contract(data):
     assert triples[1]["male"] == triples[1]["female"] == triples[1]["neutral"] == TEXTS[1]
     assert data.map(Neutralize("text"), batched=True)[0]["text_neutral"] == "They gave their child the book."
     assert len(triples) == len(data)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"batched": True, "batch_size": 1},
-        {"batched": True, "batch_size": 5},
-        {"batched": False},
-        {"batched": True, "num_proc": 2},
-    ],
-    ids=str,
-)
-def test_same_rows_whatever_the_batch(data, transform, options):
-    reference = transform(data.to_dict())
-    result = data.map(transform, **options)
-    for name in transform.outputs():
-        assert result[name][:] == reference[name]
-    assert result["label"][:] == data["label"][:]
-
-
-def test_order_does_not_matter(data, transform):
-    shuffled = data.shuffle(seed=3)
-    result = sorted(shuffled.map(transform, batched=True), key=lambda row: row["label"])
-    assert result == list(data.map(transform, batched=True))
-
-
-@pytest.mark.parametrize("batched", [True, False])
-def test_streaming(data, transform, batched):
-    stream = data.to_iterable_dataset(num_shards=3)
-    assert isinstance(stream, IterableDataset)
-    mapped = stream.map(transform, batched=batched, features=transform.features(stream.features))
-    assert list(mapped) == list(data.map(transform, batched=True))
-    assert isinstance(mapped.features, Features)
-    assert set(transform.outputs()) <= set(mapped.features)
-
-
-def test_types_are_stable_where_nothing_changes(transform):
-    empty = Dataset.from_dict({"text": ["", "No terms."]})
-    for name, kind in transform.outputs().items():
-        assert empty.map(transform, batched=True).features[name] == Value(kind)
-
-
-def test_second_call_hits_the_cache(tmp_path, transform):
-    Dataset.from_dict({"text": TEXTS}).save_to_disk(tmp_path / "d")
-    data = Dataset.load_from_disk(tmp_path / "d")
-    first = data.map(transform, batched=True)
-    files = set((tmp_path / "d").iterdir())
-    second = data.map(pickle.loads(pickle.dumps(transform)), batched=True)
-    assert set((tmp_path / "d").iterdir()) == files
-    assert first._fingerprint == second._fingerprint
-
-
-def test_hash_survives_a_call_a_pickle_and_a_process(transform):
-    before = Hasher.hash(transform)
-    transform({"text": TEXTS})
-    assert Hasher.hash(transform) == before
-    clone = pickle.loads(pickle.dumps(transform))
-    assert Hasher.hash(clone) == before
-    assert clone({"text": TEXTS}) == transform({"text": TEXTS})
-
-
-def test_hash_is_the_same_in_another_process():
-    code = (
-        "from datasets.fingerprint import Hasher; from hf_fairness.augment import *;"
-        "print(Hasher.hash(GroupVariants('text')), Hasher.hash(CounterfactualSwap('text', names=True)))"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    run = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
-    assert run[0] == run[1]
-    assert run[0].split() == [
-        Hasher.hash(GroupVariants("text")),
-        Hasher.hash(CounterfactualSwap("text", names=True)),
-    ]
 
 
 def test_hash_depends_on_what_matters(tmp_path):
@@ -215,8 +127,8 @@ def test_a_prefix_avoids_a_clash(data):
             ValueError,
             "has 3: christian, jewish, muslim",
         ),
-        (lambda: CounterfactualSwap(""), TypeError, "column must be"),
-        (lambda: GroupVariants(None), TypeError, "column must be"),
+        (lambda: CounterfactualSwap(""), TypeError, "columns must be"),
+        (lambda: GroupVariants(None), TypeError, "columns must be"),
         (lambda: Neutralize("text", pronouns="zz"), ValueError, "Unknown pronoun 'zz'"),
         (
             lambda: GroupVariants("body")({"text": ["x"], "id": [1]}),
@@ -307,7 +219,7 @@ def test_substitution_by_id():
     batch = by_id({"text": texts, "id": list(range(64))})
     assert len(set(batch["substituted"])) == 2
     assert by_id({"text": "He ran.", "id": 7})["substituted"] == batch["substituted"][7]
-    with pytest.raises(ValueError, match="No column 'id'"):
+    with pytest.raises(ValueError, match="no column 'id'"):
         by_id({"text": texts})
 
 
@@ -325,3 +237,31 @@ def test_summary_counts_what_is_left_alone():
     }
     with pytest.raises(TypeError, match="at position 1, got NoneType"):
         summarize(["x", None])
+
+
+class Tagger:
+    """Calls every *her* an object."""
+
+    def __call__(self, text: str) -> list[tuple[int, int, str]]:
+        place = text.find("her")
+        return [(place, place + 3, "PRP")] if place >= 0 else []
+
+
+def test_a_tagger_settles_what_the_rules_leave_open():
+    text = "I know her cooking."
+    assert CounterfactualSwap("t")({"t": text})["t_counterfactual"] == "I know his cooking."
+    tagged = CounterfactualSwap("t", tagger=Tagger())
+    assert tagged({"t": text})["t_counterfactual"] == "I know him cooking."
+    assert CounterfactualAugmentation("t", tagger=Tagger())({"t": [text]})["t"][1] == "I know him cooking."
+    assert Neutralize("t", tagger=Tagger())({"t": text})["t_neutral"] == "I know them cooking."
+    assert GroupVariants("t", tagger=Tagger())({"t": text})["male"] == "I know him cooking."
+    assert Hasher.hash(tagged) == Hasher.hash(CounterfactualSwap("t", tagger=Tagger()))
+    assert Hasher.hash(tagged) != Hasher.hash(CounterfactualSwap("t"))
+
+
+def test_draws_are_those_of_the_first_release():
+    texts = [f"He has {i} cups." for i in range(12)]
+    drawn = CounterfactualSubstitution("t", seed=3)({"t": texts})["substituted"]
+    digests = [hashlib.blake2b(f"3\x1f{text}".encode(), digest_size=8).digest() for text in texts]
+    assert drawn == [digest[0] < 128 for digest in digests]
+    assert 0 < sum(drawn) < 12

@@ -1,0 +1,177 @@
+"""Which counterfactuals to trust: rules that reject a bad swap, and a confidence for the others."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.attributes import Attribute, NameTable, load_attribute
+from hf_fairness.attributes.names import with_names
+from hf_fairness.augment.contexts import CAPITAL
+from hf_fairness.augment.edits import parse_edits
+from hf_fairness.augment.engine import engine_for
+from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, group_from, objections
+from hf_fairness.augment.perplexity import PerplexityRatio
+from hf_fairness.augment.transforms import VERSION, counterfactual_names
+from hf_fairness.maps import MapFunction, Row, Texts
+
+#: How sure the reading of a changed word is. They order rows and are no calibrated probabilities.
+CERTAINTY = {"term": 1.0, "cases": 0.98, "context": 0.95, "name": 0.9}
+
+
+class SwapQuality(MapFunction):
+    """Judge counterfactuals: reject those whose grammar or sense a swap breaks, and say how sure the others are.
+
+    A row is never dropped: filter by ``rejected_reason`` after the map. The rules look at words, not at who is
+    meant, and reject rather too much: *he* beside *pregnant* is rejected though another person may be pregnant.
+
+    Args:
+        columns: name or names of the text columns.
+        counterfactual_columns: columns with their counterfactuals; None means ``<column>_counterfactual``.
+        edits_column: column with the edits that led there.
+        attribute: name, file or object.
+        names: given names that the rules know: True for those of the attribute, False for none, or a table of
+            ``load_names`` or the path of one.
+        ignore: rules that do not reject (of :data:`REASONS`), or kinds of inherent words that do not (their ``reason``
+            in the attribute file, such as ``"animal"``).
+        perplexity: a :class:`PerplexityRatio`, or the column that it added; None means no language model.
+        max_ratio: perplexity of a counterfactual over that of its text from which it is rejected.
+
+    Adds:
+        ``confidence``: in [0, 1]; 0 for a rejected row, otherwise the product of the :data:`CERTAINTY` of every
+            changed term: 1 for a word with one reading, less for a pronoun of several cases, a word that is read by
+            its context, and a given name. More doubtful changes never give more.
+        ``rejected_reason``: ``""`` if accepted, otherwise a key of :data:`REASONS`, a colon and what was found.
+
+    Raises:
+        ValueError: a column is missing or taken, an unknown rule to ignore, ``max_ratio`` not above 0, or a value that
+            no ``edits`` column holds.
+
+    Source: the rules name errors of word-list swaps that Zayed et al. 2023 and Hall Maudslay et al. 2019 report.
+
+    Example:
+        >>> from hf_fairness.augment import CounterfactualSwap, SwapQuality
+        >>> row = {"text": "She is pregnant."}
+        >>> SwapQuality("text")({**row, **CounterfactualSwap("text")(row)})
+        {'confidence': 0.0, 'rejected_reason': "inherent: 'pregnant' says female, which was taken out"}
+    """
+
+    version = VERSION
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        counterfactual_columns: str | Sequence[str] | None = None,
+        edits_column: str = "edits",
+        attribute: str | Path | Attribute = "gender",
+        names: bool | str | Path | NameTable = True,
+        ignore: str | Sequence[str] = (),
+        perplexity: PerplexityRatio | str | None = None,
+        max_ratio: float = 2.0,
+    ) -> None:
+        super().__init__(columns)
+        self.sources: Texts = self.columns
+        counterfactuals = counterfactual_names(self.sources, counterfactual_columns)
+        super().__init__((*self.sources, *counterfactuals, edits_column))
+        self.attribute, use_names = with_names(load_attribute(attribute), names)
+        self.use_names = use_names and bool(self.attribute.names)
+        self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
+        known = {*REASONS, *(term.reason for term in self.attribute.inherent)}
+        if not self.ignore <= known:
+            unknown = min(self.ignore - known)
+            raise ValueError(f"ignore names {unknown!r}, which rejects nothing. Known: {', '.join(sorted(known))}.")
+        if not max_ratio > 0:
+            raise ValueError(f"max_ratio must be above 0, got {max_ratio!r}.")
+        self.perplexity = perplexity
+        self.max_ratio = max_ratio
+        engine_for(self.attribute, self.use_names)
+
+    def outputs(self) -> dict[str, str]:
+        """Columns that are added, with their types."""
+        return {"confidence": "float64", "rejected_reason": "string"}
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Raise unless all columns that are read are there, that of the perplexity too, and none that is added."""
+        present = list(names)
+        super().check_columns(present)
+        if isinstance(self.perplexity, str) and self.perplexity not in present:
+            raise ValueError(f"SwapQuality: no perplexity column {self.perplexity!r}. Columns: {', '.join(present)}.")
+
+    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
+        """Texts and keys of a row or a batch; the ratio of a perplexity column stands behind the texts."""
+        rows, keys, batched = super().read(batch)
+        if isinstance(self.perplexity, str):
+            ratios = batch[self.perplexity] if batched else [batch[self.perplexity]]
+            rows = [(*texts, repr(float(ratio))) for texts, ratio in zip(rows, ratios, strict=True)]
+        return rows, keys, batched
+
+    def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
+        """The added columns of several rows."""
+        n = len(self.sources)
+        swaps = []
+        for texts in rows:
+            edits = parse_edits(texts[2 * n])
+            swaps.append(Swap(texts[:n], texts[n : 2 * n], edits_by_column(edits, self.sources)))
+        ratios = [float(texts[-1]) for texts in rows] if isinstance(self.perplexity, str) else None
+        return self.judge(swaps, ratios)
+
+    def judge(self, swaps: Sequence[Swap], ratios: Sequence[float] | None = None) -> list[Row]:
+        """Confidence and reason of several swaps.
+
+        Args:
+            swaps: the swaps.
+            ratios: their perplexity ratios, if they are known.
+        """
+        reasons = [self._reason(swap) for swap in swaps]
+        if isinstance(self.perplexity, PerplexityRatio):
+            open_ = [i for i, reason in enumerate(reasons) if not reason]
+            found = self.perplexity.ratios([(swaps[i].sources, swaps[i].targets) for i in open_])
+            by_row = dict(zip(open_, found, strict=True))
+        else:
+            by_row = dict(enumerate(ratios or ()))
+        rows: list[Row] = []
+        for i, (swap, reason) in enumerate(zip(swaps, reasons, strict=True)):
+            if not reason and by_row.get(i, 0.0) > self.max_ratio and "perplexity" not in self.ignore:
+                reason = f"perplexity: {by_row[i]:.2f} times that of the text, more than {self.max_ratio:g}"
+            rows.append({"confidence": 0.0 if reason else self._confidence(swap), "rejected_reason": reason})
+        return rows
+
+    def _confidence(self, swap: Swap) -> float:
+        certainties = _certainties(self.attribute)
+        value = 1.0
+        for edit in itertools.chain.from_iterable(swap.edits):
+            value *= CERTAINTY[certainties.get((edit.source.lower(), group_from(edit)), "term")]
+        return round(value, 6)
+
+    def _reason(self, swap: Swap) -> str:
+        """The first rule that rejects, with what it found; ``""`` if none does."""
+        for code, found in objections(swap, self.attribute, names=self.use_names, ignore=self.ignore):
+            if code not in self.ignore:
+                return f"{code}: {found}"
+        return ""
+
+
+@functools.lru_cache(maxsize=32)
+def _certainties(attribute: Attribute) -> dict[tuple[str, str], str]:
+    """Term in lower case and its group -> key of :data:`CERTAINTY`; terms with one reading are left out."""
+    names = {(name.lower(), group): "name" for pair in attribute.names for group, name in pair.names.items()}
+    read_by_context = {
+        concept.id for concept in attribute.concepts if concept.when or not CAPITAL.issuperset(concept.keep)
+    }
+    readings: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for group in attribute.groups:
+        for term in group.terms:
+            readings.setdefault((term.text.lower(), group.name), set()).add((term.concept, term.slot))
+    found = dict(names)
+    for key, options in readings.items():
+        if any(concept in read_by_context for concept, _ in options):
+            found[key] = "context"
+        elif len(options) > 1:
+            found[key] = "cases"
+        else:
+            found.pop(key, None)
+    return found
