@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks import refine_quality, swap_quality
 from benchmarks.study import RESULTS, ROOT
 from hf_fairness.runs import atomic_write_text
 
@@ -59,9 +60,17 @@ def speed_table(results: Mapping[str, Any]) -> str:
 
 def tables() -> dict[str, str]:
     """Each table of the README by the name of its place."""
-    study = json.loads((RESULTS / "ccd_quality.json").read_text(encoding="utf-8"))["results"]
+    studies = {
+        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
+        for name in ("ccd_quality", "refine_quality", "swap_quality")
+    }
     speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
-    return {"study": study_table(study), "speed": speed_table(speed)}
+    return {
+        "study": study_table(studies["ccd_quality"]),
+        "refine": refine_quality.table(studies["refine_quality"]),
+        "swaps": swap_quality.table(studies["swap_quality"]),
+        "speed": speed_table(speed),
+    }
 
 
 def fill(text: str) -> str:

@@ -24,6 +24,8 @@ draws than the subject. The speed ratio of a round is
 Above 1 the subject is faster; .87 means that it reaches 87 % of the peer's speed. The bar is held against the
 median ratio of all rounds; least and greatest are shown beside it. One untimed round comes first. `setup`
 raises `SkipSubject("reason")` when something optional is missing; a skipped subject is reported, not passed.
+A subject with a `unit` other than "s" is not timed: its works return an amount of that unit (peak MiB), and the ratio
+is peer amount / subject amount.
 Modules without `BENCHMARK` (studies, helpers) are left alone. The exit code is 1 if a bar is missed.
 """
 
@@ -33,6 +35,7 @@ import argparse
 import ast
 import datetime
 import importlib
+import json
 import os
 import platform
 import statistics
@@ -70,6 +73,7 @@ class Benchmark:
     peer: Work
     floor: Work | None = None
     repeats: int = 7
+    unit: str = "s"
 
     def __post_init__(self) -> None:
         if not self.bar > 0:
@@ -125,6 +129,7 @@ def measure(benchmark: Benchmark, *, quick: bool = False) -> dict[str, Any]:
         "bar": benchmark.bar,
         "repeats": repeats,
         "quick": quick,
+        "unit": benchmark.unit,
     }
     try:
         state = benchmark.setup(quick)
@@ -137,24 +142,31 @@ def measure(benchmark: Benchmark, *, quick: bool = False) -> dict[str, Any]:
     roles = list(works)
     for turn in range(-1, repeats):
         for role in roles:
-            took = _seconds_per_unit(works[role], state, f"{benchmark.name}: {role}")
+            took = _cost(works[role], state, f"{benchmark.name}: {role}", benchmark.unit)
             if turn >= 0:
                 seconds[role].append(took)
         roles = roles[1:] + roles[:1]
     ratios = [peer / subject for peer, subject in zip(seconds["peer"], seconds["subject"], strict=True)]
     row["ratio"] = _spread(ratios)
     row["passed"] = row["ratio"]["median"] >= benchmark.bar
-    row["seconds"] = {role: _spread(values) for role, values in seconds.items()}
+    row["seconds" if benchmark.unit == "s" else benchmark.unit] = {
+        role: _spread(values) for role, values in seconds.items()
+    }
     if "floor" in seconds:
         pairs = zip(seconds["floor"], seconds["subject"], strict=True)
         row["floor_ratio"] = _spread([floor / subject for floor, subject in pairs])
     return row
 
 
-def _seconds_per_unit(work: Work, state: Any, where: str) -> float:
+def _cost(work: Work, state: Any, where: str, unit: str) -> float:
+    """Seconds per unit of work; for another unit than seconds, the amount that the work returns."""
     start = time.perf_counter()
     units = work(state)
     took = time.perf_counter() - start
+    if unit != "s":
+        if units is None or not units > 0:
+            raise ValueError(f"{where} returned {units!r}; expected a positive amount in {unit}.")
+        return float(units)
     units = 1.0 if units is None else float(units)
     if not units > 0:
         raise ValueError(f"{where} returned {units!r} units of work; expected a positive number or None.")
@@ -221,29 +233,44 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         ratio = row["ratio"]
         numbers = " ".join(f"{ratio[key]:>8.2f}" for key in ("median", "min", "max"))
         lines.append(f"{row['name']:<20} {numbers} {row['bar']:>6.2f}  {'ok' if row['passed'] else 'MISSED'}")
-        times = ", ".join(f"{role} {spread['median']:.3g} s" for role, spread in row["seconds"].items())
+        unit = row["unit"]
+        costs = row["seconds" if unit == "s" else unit]
+        times = ", ".join(f"{role} {spread['median']:.3g} {unit}" for role, spread in costs.items())
         lines.append(f"    {row['compares']}: {times}")
     return "\n".join(lines)
 
 
-def run(benchmarks: Sequence[Benchmark], *, quick: bool = False, results: Path | None = RESULTS) -> int:
-    """Measure all, print the table, write the results file; return 1 if a bar is missed."""
+def merged(rows: Sequence[Mapping[str, Any]], results: Path) -> list[Mapping[str, Any]]:
+    """The rows, and those of other subjects that the results file holds, by name."""
+    old = json.loads(results.read_text(encoding="utf-8"))["benchmarks"] if results.is_file() else []
+    found = {row["name"]: row for row in (*old, *rows)}
+    return [found[name] for name in sorted(found)]
+
+
+def run(
+    benchmarks: Sequence[Benchmark], *, quick: bool = False, results: Path | None = RESULTS, keep: bool = False
+) -> int:
+    """Measure all, print the table, write the results file; return 1 if a bar is missed.
+
+    With ``keep`` the file keeps the rows of subjects that were not measured; each row says when it was.
+    """
     rows = []
     for number, benchmark in enumerate(benchmarks, start=1):
         print(f"[{number}/{len(benchmarks)}] {benchmark.name} ...", file=sys.stderr, flush=True)
-        rows.append(measure(benchmark, quick=quick))
+        rows.append({**measure(benchmark, quick=quick), "measured": {k: environment()[k] for k in ("commit", "date")}})
     print(table(rows))
     if results is not None:
-        declared = [[row["name"], row["bar"], row["repeats"], row["quick"]] for row in rows]
-        record = {**environment(), "config_hash": content_key(declared), "quick": quick, "benchmarks": rows}
+        written = merged(rows, results) if keep else rows
+        declared = [[row["name"], row["bar"], row["repeats"], row["quick"]] for row in written]
+        record = {**environment(), "config_hash": content_key(declared), "quick": quick, "benchmarks": written}
         atomic_write_json(results, record)
         print(f"Results: {results}")
     missed = [row for row in rows if not row.get("passed", True)]
     for row in missed:
         print(
-            f"{row['name']}: the speed ratio {row['ratio']['median']:.2f} is below the bar {row['bar']:.2f}. "
+            f"{row['name']}: the ratio {row['ratio']['median']:.2f} is below the bar {row['bar']:.2f}. "
             f"Run `python -m benchmarks --only {row['name']}` on an idle machine; "
-            "if it stays below, the subject has become slower.",
+            "if it stays below, the subject has become costlier.",
             file=sys.stderr,
         )
     return 1 if missed else 0
@@ -258,7 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--output",
         type=Path,
-        help="results file; default: benchmarks/results.json for a whole run, none with --only or --quick",
+        help="results file; default: benchmarks/results.json for a whole run, none with --only or --quick. With --only "
+        "the rows of other subjects in the file stay",
     )
     options = parser.parse_args(arguments)
     benchmarks = discover()
@@ -274,4 +302,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not benchmarks:
         parser.error(f"no benchmark in {FOLDER}: a subject is a module that assigns BENCHMARK")
     whole = not options.only and not options.quick
-    return run(benchmarks, quick=options.quick, results=options.output or (RESULTS if whole else None))
+    results = options.output or (RESULTS if whole else None)
+    return run(benchmarks, quick=options.quick, results=results, keep=bool(options.only))

@@ -93,6 +93,20 @@ def test_a_missed_bar_is_exit_code_1_with_a_reason(tmp_path: Path, capsys) -> No
     assert set(record) >= {"versions", "commit", "date", "config_hash", "quick"}
 
 
+def test_one_subject_measured_again_leaves_the_rows_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    other = benchmark(name="other")
+    runner.run([benchmark(), other], results=path, keep=True)
+    before = {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
+    runner.run([benchmark(bar=50.0)], results=path, keep=True)
+    after = {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
+    assert list(after) == list(before) == ["nap", "other"]
+    assert after["other"] == before["other"]
+    assert (after["nap"]["bar"], set(after["nap"]["measured"])) == (50.0, {"commit", "date"})
+    runner.run([other], results=path)
+    assert [row["name"] for row in json.loads(path.read_text())["benchmarks"]] == ["other"]
+
+
 def test_bad_declarations_are_refused() -> None:
     with pytest.raises(ValueError, match="bar must be a positive ratio"):
         benchmark(bar=0)

@@ -9,8 +9,8 @@ from benchmarks.study import RESULTS, check_fresh
 
 
 @pytest.fixture(scope="module")
-def recorded():
-    return check_fresh(RESULTS / "ccd_quality.json", ccd_quality.CONFIG)
+def recorded(shared):
+    return check_fresh(RESULTS / "ccd_quality.json", ccd_quality.config())
 
 
 def test_ccd_quality_meets_its_bars(recorded):
