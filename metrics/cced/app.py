@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from hf_fairness import pages
 from hf_fairness.measure import cced
-from hf_fairness.utils import require
 
 EXAMPLE = [
     ["He is a doctor.", "She is a doctor.", "They are a doctor."],
     ["My brother cooks.", "My sister cooks.", "My sibling cooks."],
 ]
+VERSIONS = ("male", "female", "neutral")
 KEYS = ("cced", "cced_signed", "cced_relative", "mean_distance")
 
 
-def measure(model: str, rows: list[list[str]]) -> tuple[list[list[str]], str]:
+def measure(model: str, rows: list[list[str]]) -> tuple[pages.Rows, str]:
     """Rows of the table, and a line on how many texts were used.
 
     Args:
@@ -24,31 +25,25 @@ def measure(model: str, rows: list[list[str]]) -> tuple[list[list[str]], str]:
     Returns:
         One row per number, and the counts.
     """
-    gradio = require("gradio")
     full = [row for row in rows if all(str(cell or "").strip() for cell in row)]
-    columns = {name: [row[place] for row in full] for place, name in enumerate(("male", "female", "neutral"))}
-    try:
-        result = cced(model.strip(), columns)
-    except (TypeError, ValueError) as error:
-        raise gradio.Error(str(error)) from error
-    found = [[key, f"{result[key]:.4f}", "[{:.4f}, {:.4f}]".format(*result[f"{key}_ci95"])] for key in KEYS]
+    result = cced(model.strip(), {name: [row[place] for row in full] for place, name in enumerate(VERSIONS)})
+    found = [[key, pages.text(result[key], 4), pages.text(result[f"{key}_ci95"], 4)] for key in KEYS]
     return (
         found,
         f"{result['n']} texts used, {result['n_skipped']} without a difference between the versions.",
     )
 
 
+def inputs(gradio: Any) -> list[Any]:
+    """The model, and the versions of each text."""
+    versions = gradio.Dataframe(EXAMPLE, headers=list(VERSIONS), type="array", label="Versions")
+    return [pages.model_box(gradio), versions]
+
+
 def build() -> Any:
     """The page, not yet launched."""
-    gradio = require("gradio")
-    with gradio.Blocks(title="CCED") as page:
-        gradio.Markdown("# CCED\n0 is ideal. An encoder that collapses scores well: read `cced_relative` too.")
-        model = gradio.Textbox("sentence-transformers/all-MiniLM-L6-v2", label="Model (Hub id)")
-        rows = gradio.Dataframe(EXAMPLE, headers=["male", "female", "neutral"], type="array", label="Versions")
-        button = gradio.Button("Measure")
-        table, summary = gradio.Dataframe(headers=["number", "value", "95 % interval"]), gradio.Markdown()
-        button.click(measure, inputs=[model, rows], outputs=[table, summary])
-    return page
+    about = "0 is ideal. An encoder that collapses scores well: read `cced_relative` too."
+    return pages.build("CCED", about, inputs, measure, ["number", "value", "95 % interval"])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import datasets
-import evaluate
-
 import hf_fairness.measure
 import hf_fairness.modules
 import hf_fairness.scores.cced as cced_scores
@@ -39,6 +36,7 @@ Returns:
 
 Examples:
 
+    >>> import evaluate, hf_fairness
     >>> cced = evaluate.load(hf_fairness.metric_path("cced"))
     >>> embeddings = {"male": [[2.0, 0.0], [1.0, 0.0]], "female": [[0.0, 1.0], [0.0, 1.0]]}
     >>> result = cced.compute(embeddings=embeddings | {"neutral": [[0.0, 0.0], [0.0, 0.0]]})
@@ -56,18 +54,9 @@ _CITATION = """\
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+@hf_fairness.modules.documented(_DESCRIPTION, _KWARGS_DESCRIPTION, _CITATION)
 class CCED(hf_fairness.modules.Measurement):
     """Content-conditional equal distance."""
-
-    def _info(self) -> evaluate.MeasurementInfo:
-        return evaluate.MeasurementInfo(
-            module_type="measurement",
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": datasets.Value("string")}),
-        )
 
     def _compute(
         self,

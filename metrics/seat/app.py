@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hf_fairness import pages
 from hf_fairness.measure import available_tests, seat
 from hf_fairness.measure.stimuli import DEFAULT_TESTS
-from hf_fairness.utils import require
 
 COLUMNS = (
     "effect_size",
@@ -19,14 +19,7 @@ COLUMNS = (
 )
 
 
-def _text(value: Any) -> str:
-    """A number or an interval with three digits."""
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return f"[{value[0]:.3g}, {value[1]:.3g}]" if isinstance(value, list) else str(value)
-
-
-def measure(model: str, tests: list[str]) -> tuple[list[list[str]], str]:
+def measure(model: str, tests: list[str]) -> tuple[pages.Rows, str]:
     """Rows of the table, and a line on the mean.
 
     Args:
@@ -36,35 +29,27 @@ def measure(model: str, tests: list[str]) -> tuple[list[list[str]], str]:
     Returns:
         One row per test, and the mean |d| with its interval.
     """
-    gradio = require("gradio")
-    try:
-        result = seat(model.strip(), tests)
-    except (TypeError, ValueError) as error:
-        raise gradio.Error(str(error)) from error
-    rows = [[name, *(_text(test[key]) for key in COLUMNS)] for name, test in result["tests"].items()]
+    result = seat(model.strip(), tests)
+    rows = [[name, *(pages.text(test[key]) for key in COLUMNS)] for name, test in result["tests"].items()]
     mean, interval = result["mean_abs_effect_size"], result["mean_abs_effect_size_ci95"]
     if mean is None:
         return rows, "No bias test was chosen."
     return (
         rows,
-        f"Mean |d| of the bias tests: {_text(mean)} {_text(interval)}; ideal 0. Quote p_value_clustered.",
+        f"Mean |d| of the bias tests: {pages.text(mean)} {pages.text(interval)}; ideal 0. Quote p_value_clustered.",
     )
+
+
+def inputs(gradio: Any) -> list[Any]:
+    """The model, and the tests to tick."""
+    choices = [(f"{name}: {about}", name) for name, about in available_tests().items()]
+    tests = gradio.CheckboxGroup(choices, value=list(DEFAULT_TESTS[:6]), label="Tests")
+    return [pages.model_box(gradio), tests]
 
 
 def build() -> Any:
     """The page, not yet launched."""
-    gradio = require("gradio")
-    with gradio.Blocks(title="SEAT") as page:
-        gradio.Markdown(
-            "# SEAT\nAn effect size of 0 is ideal for a bias test. A zero does not show that a model is fair."
-        )
-        model = gradio.Textbox("sentence-transformers/all-MiniLM-L6-v2", label="Model (Hub id)")
-        choices = [(f"{name}: {about}", name) for name, about in available_tests().items()]
-        tests = gradio.CheckboxGroup(choices, value=list(DEFAULT_TESTS[:6]), label="Tests")
-        button = gradio.Button("Measure")
-        table, summary = gradio.Dataframe(headers=["test", *COLUMNS]), gradio.Markdown()
-        button.click(measure, inputs=[model, tests], outputs=[table, summary])
-    return page
+    return pages.build("SEAT", "An effect size of 0 is ideal for a bias test.", inputs, measure, ["test", *COLUMNS])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import datasets
-import evaluate
-
 import hf_fairness.measure
 import hf_fairness.modules
 
@@ -35,6 +32,7 @@ Returns:
 
 Examples:
 
+    >>> import evaluate, hf_fairness
     >>> seat = evaluate.load(hf_fairness.metric_path("seat"))
     >>> vectors = {"he": [1.0, 0.1], "him": [0.9, 0.0], "she": [0.1, 1.0], "her": [0.0, 0.9]}
     >>> vectors |= {"work": [1.0, 0.3], "home": [0.3, 1.0]}
@@ -62,19 +60,11 @@ _CITATION = """\
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+@hf_fairness.modules.documented(
+    _DESCRIPTION, _KWARGS_DESCRIPTION, _CITATION, reference_urls=["https://aclanthology.org/N19-1063"]
+)
 class SEAT(hf_fairness.modules.Measurement):
     """Sentence encoder association tests."""
-
-    def _info(self) -> evaluate.MeasurementInfo:
-        return evaluate.MeasurementInfo(
-            module_type="measurement",
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": datasets.Value("string")}),
-            reference_urls=["https://aclanthology.org/N19-1063"],
-        )
 
     def _compute(
         self,

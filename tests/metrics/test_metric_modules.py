@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -61,10 +58,9 @@ def test_module_loads_without_a_network(no_network, name):
 @pytest.mark.parametrize("name", METRICS)
 def test_examples_in_the_docstring_run(name):
     module = _load(name)
-    found = doctest.DocTestParser().get_doctest(
-        module.inputs_description, {"evaluate": evaluate, "hf_fairness": hf_fairness}, name, None, 0
-    )
-    assert found.examples
+    found = doctest.DocTestParser().get_doctest(module.inputs_description, {}, name, None, 0)
+    assert len(found.examples) > 1
+    assert found.examples[0].source.startswith("import evaluate")
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(found)
     assert runner.failures == 0
@@ -89,32 +85,6 @@ def test_import_lines_suit_the_loader(name):
     lines = [line for line in source.splitlines() if line.lstrip().startswith(("import ", "from "))]
     assert lines
     assert all(line[0] != " " and "," not in line and "from ." not in line for line in lines), lines
-
-
-@pytest.mark.parametrize(
-    ("name", "rest"),
-    [("seat", ["weat6"]), ("cced", [list(row) for row in zip(*TRIPLES.values(), strict=True)])],
-)
-def test_page_builds_and_measures(name, rest, minilm_path):
-    """In a process of its own: gradio leaves event loops open."""
-    pytest.importorskip("gradio")
-    code = (
-        "import json, runpy, sys; app = runpy.run_path(sys.argv[1]); page = app['build']();"
-        "rows, line = app['measure'](sys.argv[2], json.loads(sys.argv[3]));"
-        "print(json.dumps([type(page).__name__, rows, line]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(FOLDER / name / "app.py"), minilm_path, json.dumps(rest)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    page, rows, line = json.loads(done.stdout.splitlines()[-1])
-    assert page == "Blocks"
-    assert rows[0][:2] == {"seat": ["weat6", "1.02"], "cced": ["cced", rows[0][1]]}[name]
-    assert {"seat": "Mean |d|", "cced": "2 texts used, 1 without"}[name] in line
 
 
 def test_seat_of_minilm_through_evaluate(no_network, minilm_path):
