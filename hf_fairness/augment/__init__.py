@@ -36,7 +36,8 @@ from hf_fairness.augment.removal import RemoveTerms
 from hf_fairness.augment.rewrite import group_variants, neutralize, swap
 from hf_fairness.augment.summary import summarize
 from hf_fairness.augment.tagger import SpacyTagger
-from hf_fairness.augment.transforms import CounterfactualSwap, GroupVariants, Neutralize
+from hf_fairness.augment.transforms import CounterfactualSwap
+from hf_fairness.augment.variants import GroupVariants, Neutralize
 
 __all__ = [
     "REASONS",

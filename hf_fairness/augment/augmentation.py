@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.objections import Swap, edits_by_column
 from hf_fairness.augment.quality import SwapQuality
-from hf_fairness.augment.transforms import CounterfactualSwap, SwapOptions
+from hf_fairness.augment.transforms import BaseSwap, SwapOptions
 from hf_fairness.maps import Row, RowsFunction, Texts, row_draw
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class _Judged(CounterfactualSwap):
+class _Judged(BaseSwap):
     """A swap whose results are judged before they are used."""
 
     def __init__(
@@ -70,6 +70,7 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
     Args:
         columns: name or names of the text columns.
         quality: True, or a :class:`SwapQuality` for the same columns: copies that it rejects are not added.
+        keep_rejected: add them all the same, with their reason.
         options: ``attribute``, ``target``, ``names``, ``label_column``, ``label_names``, ``on_label``, ``tagger``:
             those of :class:`CounterfactualSwap`. With ``on_label="swap"`` the copy gets the other group's label.
 
@@ -78,7 +79,7 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
         ``edits``: JSON, read by :func:`parse_edits`; spans lie in the text of the row before.
         ``label_preserved``: with ``on_label="mark"``.
         ``confidence``, ``rejected_reason``: with ``quality``; the confidence in the row's own text (1.0 for a source),
-            and on a source why its copy was rejected.
+            and why a copy was rejected: on the source, or with ``keep_rejected`` on the copy.
 
     Source: Zayed et al. 2023, section 2 (CDA). The paper flips names too: ``names=True``.
 
@@ -90,6 +91,17 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
     """
 
     suffix = ""
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        quality: bool | SwapQuality = False,
+        keep_rejected: bool = False,
+        **options: Unpack[SwapOptions],
+    ) -> None:
+        super().__init__(columns, quality=quality, **options)
+        self.keep_rejected = keep_rejected
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
@@ -105,7 +117,7 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
         result: list[list[Row]] = []
         for texts, (new, edits, verdict) in zip(rows, self.judged(rows), strict=True):
             added = {**self.row("", new, edits), "counterfactual": True, **verdict}
-            if edits and not verdict.get("rejected_reason"):
+            if edits and (self.keep_rejected or not verdict.get("rejected_reason")):
                 added |= self.label(texts, changed=True)
             result.append([added] if edits else [])
         return result
@@ -113,7 +125,7 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
     def __call__(self, batch: Mapping[str, Any]) -> Row:
         """Add the rows to a batch."""
         result = super().__call__(batch)
-        if self.quality is None:
+        if self.quality is None or self.keep_rejected:
             return result
         reasons = result["rejected_reason"]
         rejected = {i for i, reason in enumerate(reasons) if reason}

@@ -10,6 +10,8 @@ from hf_fairness.augment.scan import Scan
 
 #: Words that stand in every text.
 FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
+#: Words that no name goes on with, whatever their capital.
+_NO_SURNAMES = FUNCTION_WORDS | en.PARTICLES
 _QUOTES = frozenset('"“”')
 _BEFORE_OF = frozenset({"of", "for", "to"})
 _OBJECTS = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {"him", "her", "them", "me", "us", "it"}
@@ -55,19 +57,16 @@ def _quoted_title(scan: Scan, index: int) -> bool:
 
 
 def _before_name(scan: Scan, start: int, end: int) -> bool:
-    index = scan.at(start)
-    if not scan.text[start].isupper() or scan.in_headline(index):
-        return False
-    follower = index + 1
-    if scan.low(follower) == "." and scan.ends[index] == scan.starts[follower]:
-        follower += 1
-    elif not scan.adjacent(index):
-        return False
-    return scan.capital(follower) and scan.lower[follower] not in FUNCTION_WORDS | en.PARTICLES
+    return not scan.in_headline(scan.at(start)) and _before_capital(scan, start, _NO_SURNAMES)
 
 
 def _title_before(scan: Scan, start: int, end: int) -> bool:
     """Like `_before_name`, for words that are titles: a headline in title case counts too."""
+    return _before_capital(scan, start, FUNCTION_WORDS)
+
+
+def _before_capital(scan: Scan, start: int, common: Collection[str]) -> bool:
+    """Whether a capitalised word, with or without a full stop, stands before one that is not common."""
     index = scan.at(start)
     if not scan.text[start].isupper():
         return False
@@ -76,7 +75,7 @@ def _title_before(scan: Scan, start: int, end: int) -> bool:
         follower += 1
     elif not scan.adjacent(index):
         return False
-    return scan.capital(follower) and scan.lower[follower] not in FUNCTION_WORDS
+    return scan.capital(follower) and scan.lower[follower] not in common
 
 
 def _bare_name(scan: Scan, start: int, end: int) -> bool:

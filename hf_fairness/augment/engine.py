@@ -1,7 +1,8 @@
 """Find the terms of an attribute in a text and write the text with other ones.
 
-One compiled regular expression finds every term; what a term means is decided by its candidates
-(:class:`.lexicon.Candidate`) and the contexts around it. Nothing here knows which attribute it works on.
+The words of a text are looked up among the terms, with a regular expression for what words alone do not settle
+(:class:`.lexicon.TermFinder`); what a term means is decided by its candidates (:class:`.lexicon.Candidate`) and the
+contexts around it. Nothing here knows which attribute it works on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The terms of an attribute as a table of surface forms and one regular expression that finds them."""
+"""The terms of an attribute as a table of surface forms, and a finder that looks the words of a text up in it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hf_fairness.attributes import Attribute
 from hf_fairness.augment.edits import Edit, apply_edits
 from hf_fairness.augment.engine import engine_for
-from hf_fairness.augment.rendering import Hit
+from hf_fairness.augment.lexicon import Hit
 from hf_fairness.augment.scan import Scan
 
 #: Code of a rule -> what it means.

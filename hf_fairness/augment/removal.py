@@ -9,7 +9,7 @@ from hf_fairness.attributes import Attribute, NameTable
 from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.engine import Tagger, engine_for
 from hf_fairness.augment.english import ABBREVIATED_TITLES
-from hf_fairness.augment.rendering import Hit
+from hf_fairness.augment.lexicon import Hit
 from hf_fairness.augment.transforms import Transform
 from hf_fairness.maps import Row, Texts
 

@@ -11,8 +11,7 @@ from typing import Any
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import agreement
 from hf_fairness.augment.edits import Edit, describe
-from hf_fairness.augment.lexicon import Candidate
-from hf_fairness.augment.lexicon import Hit as Hit
+from hf_fairness.augment.lexicon import Candidate, Hit
 from hf_fairness.augment.memory import Memory
 from hf_fairness.augment.scan import Scan
 

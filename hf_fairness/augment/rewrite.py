@@ -1,4 +1,4 @@
-"""The rewrites as functions on one text; the callables for datasets are in :mod:`.transforms`."""
+"""The rewrites as functions on one text; the callables for datasets are in :mod:`.transforms` and :mod:`.variants`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rewrites as callables for ``datasets.map``: batched or not, on a Dataset or a stream."""
+"""Swaps as callables for ``datasets.map``, batched or not, on a Dataset or a stream, and what all rewrites share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
-from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.attributes.names import with_names
 from hf_fairness.augment.edits import Edit, dump_edits
 from hf_fairness.augment.engine import Tagger, engine_for
 from hf_fairness.augment.labels import LabelGuard, LabelNames
-from hf_fairness.augment.rewrite import neutral_options, swap_targets, variants_with_edits
+from hf_fairness.augment.rewrite import swap_targets
 from hf_fairness.maps import MapFunction, Row, Texts
 
 #: Part of the state of every transform. Raise it when the rules change: it renews the datasets cache.
@@ -99,7 +98,72 @@ class SwapOptions(TypedDict, total=False):
     tagger: Tagger | None
 
 
-class CounterfactualSwap(Transform):
+class BaseSwap(Transform):
+    """What all swaps share: the group to write for each group, and the guard of the labels.
+
+    The arguments are those of :class:`CounterfactualSwap`. Subclasses fill :meth:`rewrite` or :meth:`process`.
+    """
+
+    #: Of the columns that hold the new texts; ``""`` where these are put into added rows.
+    suffix: str
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        attribute: str | Path | Attribute = "gender",
+        target: str | None = None,
+        names: bool | str | Path | NameTable = False,
+        label_column: str | None = None,
+        label_names: LabelNames | None = None,
+        on_label: str = "refuse",
+        tagger: Tagger | None = None,
+    ) -> None:
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        self.target = target
+        self._targets = swap_targets(self.attribute, target)
+        self.guard: LabelGuard | None = None
+        if label_column is not None:
+            self.guard = LabelGuard(label_column, label_names, on_label, self.attribute, self._targets)
+
+    def outputs(self) -> dict[str, str]:
+        """Columns that are added, with their types."""
+        texts = {f"{column}{self.suffix}": "string" for column in self.columns}
+        return {**texts, "edits": "string", **self.label_outputs()}
+
+    def label_outputs(self) -> dict[str, str]:
+        """Columns that the label guard adds."""
+        return {} if self.guard is None else self.guard.outputs(self.suffix)
+
+    def swap(self, texts: Texts) -> tuple[list[str], list[Edit]]:
+        """The counterfactual of each column, and all edits."""
+        engine, targets = engine_for(self.attribute, self.names), self._targets
+        return self.each(texts[: len(self.columns)], lambda text: engine.swap(text, targets, self.tagger))
+
+    def label(self, texts: Texts, *, changed: bool) -> Row:
+        """Columns of the label guard, for the label that :meth:`read` put behind the texts."""
+        return {} if self.guard is None else self.guard.check(texts[-1], self.suffix, changed=changed)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Raise unless the columns that are read are there, the label's too, and none that is added."""
+        present = list(names)
+        super().check_columns(present)
+        if self.guard is not None and self.guard.column not in present:
+            raise ValueError(
+                f"{type(self).__name__}: no label_column {self.guard.column!r}. Columns: {', '.join(present)}."
+            )
+
+    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
+        """Texts and keys of a row or a batch; with a guard, the label of a row stands behind its texts."""
+        rows, keys, batched = super().read(batch)
+        if self.guard is not None:
+            labels = batch[self.guard.column] if batched else [batch[self.guard.column]]
+            codes = map(self.guard.encode, labels)
+            rows = [(*texts, code) for texts, code in zip(rows, codes, strict=True)]
+        return rows, keys, batched
+
+
+class CounterfactualSwap(BaseSwap):
     """Add the counterfactual of text columns: every term of a group becomes its counterpart.
 
     Several columns (premise and hypothesis) are swapped together.
@@ -136,36 +200,7 @@ class CounterfactualSwap(Transform):
         ['I saw him.', 'Rain.']
     """
 
-    #: Of the columns that hold the new texts; ``""`` where these are put into added rows.
     suffix = "_counterfactual"
-
-    def __init__(
-        self,
-        columns: str | Sequence[str],
-        *,
-        attribute: str | Path | Attribute = "gender",
-        target: str | None = None,
-        names: bool | str | Path | NameTable = False,
-        label_column: str | None = None,
-        label_names: LabelNames | None = None,
-        on_label: str = "refuse",
-        tagger: Tagger | None = None,
-    ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
-        self.target = target
-        self._targets = swap_targets(self.attribute, target)
-        self.guard: LabelGuard | None = None
-        if label_column is not None:
-            self.guard = LabelGuard(label_column, label_names, on_label, self.attribute, self._targets)
-
-    def outputs(self) -> dict[str, str]:
-        """Columns that are added, with their types."""
-        texts = {f"{column}{self.suffix}": "string" for column in self.columns}
-        return {**texts, "edits": "string", **self.label_outputs()}
-
-    def label_outputs(self) -> dict[str, str]:
-        """Columns that the label guard adds."""
-        return {} if self.guard is None else self.guard.outputs(self.suffix)
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
@@ -173,145 +208,12 @@ class CounterfactualSwap(Transform):
         return {**self.row(self.suffix, new, edits), **self.label(texts, changed=bool(edits))}
 
     def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
-        """The added columns of several rows, without a detour through :meth:`rewrite` where it is all that is done."""
-        kind = type(self)
-        same = kind.process is MapFunction.process and kind.rewrite is CounterfactualSwap.rewrite
-        if not same or len(self.columns) > 1 or self.guard is not None:
+        """The same by column; for a single text column without labels the engine writes whole columns.
+
+        A subclass that rewrites otherwise starts from :class:`BaseSwap`.
+        """
+        if len(self.columns) > 1 or self.guard is not None:
             return super().process_columns(rows, keys)
         engine = engine_for(self.attribute, self.names)
         texts, edits = engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
         return {f"{self.column}{self.suffix}": texts, "edits": edits}
-
-    def swap(self, texts: Texts) -> tuple[list[str], list[Edit]]:
-        """The counterfactual of each column, and all edits."""
-        engine, targets = engine_for(self.attribute, self.names), self._targets
-        return self.each(texts[: len(self.columns)], lambda text: engine.swap(text, targets, self.tagger))
-
-    def label(self, texts: Texts, *, changed: bool) -> Row:
-        """Columns of the label guard, for the label that :meth:`read` put behind the texts."""
-        return {} if self.guard is None else self.guard.check(texts[-1], self.suffix, changed=changed)
-
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Raise unless the columns that are read are there, the label's too, and none that is added."""
-        present = list(names)
-        super().check_columns(present)
-        if self.guard is not None and self.guard.column not in present:
-            raise ValueError(
-                f"{type(self).__name__}: no label_column {self.guard.column!r}. Columns: {', '.join(present)}."
-            )
-
-    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
-        """Texts and keys of a row or a batch; with a guard, the label of a row stands behind its texts."""
-        rows, keys, batched = super().read(batch)
-        if self.guard is not None:
-            labels = batch[self.guard.column] if batched else [batch[self.guard.column]]
-            codes = map(self.guard.encode, labels)
-            rows = [(*texts, code) for texts, code in zip(rows, codes, strict=True)]
-        return rows, keys, batched
-
-
-class Neutralize(Transform):
-    """Add the neutral form of text columns: *they* with plural verbs, *parent* for *mother*.
-
-    Args:
-        columns: name or names of the text columns.
-        attribute: name, file or object.
-        pronouns: id of another paradigm (``"xe"``); ``""`` means the neutral one of the attribute.
-        reflexive: another reflexive pronoun (``"themself"``).
-        names: whether given names are replaced too; as in :class:`CounterfactualSwap`.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
-
-    Adds:
-        ``<column>_neutral``: the rewritten text; equal to the text where it has no terms.
-        ``edits``: JSON, read by :func:`parse_edits`.
-
-    Example:
-        >>> from hf_fairness.augment import Neutralize
-        >>> Neutralize("text")({"text": "Is he an uncle?"})["text_neutral"]
-        "Are they a parent's sibling?"
-    """
-
-    def __init__(
-        self,
-        columns: str | Sequence[str],
-        *,
-        attribute: str | Path | Attribute = "gender",
-        pronouns: str = "",
-        reflexive: str | None = None,
-        names: bool | str | Path | NameTable = False,
-        tagger: Tagger | None = None,
-    ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
-        self.pronouns = pronouns
-        self.reflexive = reflexive
-        self._forms, self._plural = neutral_options(self.attribute, pronouns, reflexive)
-
-    def outputs(self) -> dict[str, str]:
-        """Columns that are added, with their types."""
-        return {**{f"{column}_neutral": "string" for column in self.columns}, "edits": "string"}
-
-    def rewrite(self, texts: Texts, key: str) -> Row:
-        """The added columns of one row."""
-        engine = engine_for(self.attribute, self.names)
-        targets = dict.fromkeys(self.attribute.group_names, NEUTRAL)
-
-        def neutral(text: str) -> tuple[str, list[Edit]]:
-            return engine.render(text, engine.find(text, self.tagger), targets, self._forms, self._plural)
-
-        return self.row("_neutral", *self.each(texts, neutral))
-
-
-class GroupVariants(Transform):
-    """Add one column per group and one without any: the triples of CCED and CCD.
-
-    Args:
-        columns: name of the text column.
-        attribute: name, file or object; any number of groups.
-        prefix: put before the names of the added columns, where these are taken.
-        names: whether given names count as terms; as in :class:`CounterfactualSwap`.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
-
-    Adds:
-        one column per group: the text with every term in that group's form.
-        ``neutral``: the text without a group.
-        ``has_terms``: False where the text has no terms or is not English; all variants are then the text.
-        ``edits``: JSON, read by :func:`parse_edits`; :func:`apply_edits` with ``to=`` rebuilds a variant.
-
-    Source: Deng et al. 2024, section 3.1.
-
-    Example:
-        >>> from hf_fairness.augment import GroupVariants
-        >>> row = GroupVariants("text")({"text": "She has a brother."})
-        >>> row["male"], row["female"], row["neutral"], row["has_terms"]
-        ('He has a brother.', 'She has a sister.', 'They have a sibling.', True)
-    """
-
-    def __init__(
-        self,
-        columns: str | Sequence[str],
-        *,
-        attribute: str | Path | Attribute = "gender",
-        prefix: str = "",
-        names: bool | str | Path | NameTable = False,
-        tagger: Tagger | None = None,
-    ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
-        if len(self.columns) > 1:
-            raise ValueError(
-                f"GroupVariants takes one column, got {', '.join(self.columns)}. Map one column after the other, "
-                "each with a prefix= of its own."
-            )
-        self.prefix = prefix
-
-    def outputs(self) -> dict[str, str]:
-        """Columns that are added, with their types."""
-        texts = {f"{self.prefix}{name}": "string" for name in (*self.attribute.group_names, NEUTRAL)}
-        return {**texts, f"{self.prefix}has_terms": "bool", f"{self.prefix}edits": "string"}
-
-    def rewrite(self, texts: Texts, key: str) -> Row:
-        """The added columns of one row."""
-        variants, edits = variants_with_edits(texts[0], self.attribute, names=self.names, tagger=self.tagger)
-        row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
-        row[f"{self.prefix}has_terms"] = bool(edits)
-        row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"
-        return row

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.augment_counts import count, example
+from hf_fairness.cli.augment_counts import Outcome, outcome
 from hf_fairness.cli.augment_jobs import Job, Method
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
@@ -74,14 +74,13 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
         arguments.num_proc,
         arguments.batch_size or method.batch_size,
     )
-    result = method.run(job)
-    counts, kept = count(job, result)
-    _write(output, arguments, job, kept, counts)
-    _print(counts)
+    done = outcome(job, method.run(job))
+    _write(output, arguments, job, done)
+    _print(done.counts)
     print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
     if arguments.push_to_hub:
         print(f"Pushed to {_push(output, arguments)}")
-    return counts
+    return done.counts
 
 
 def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options: dict[str, Any]) -> tuple[str, ...]:
@@ -125,22 +124,22 @@ def _split(arguments: AugmentArguments) -> str:
     return found[0] if found else "train"
 
 
-def _write(output: Path, arguments: AugmentArguments, job: Job, rows: Dataset, counts: dict[str, Any]) -> None:
+def _write(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> None:
     """Write rows, card and record, all or nothing."""
     from hf_fairness.runs import atomic_folder, atomic_write_json
 
-    if len(rows) == 0:
+    if len(done.rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
     settings = {name: value for name, value in dataclasses.asdict(arguments).items() if value is not None}
-    record = {"arguments": settings, "options": _stated(job), "counts": counts, **job.facts}
+    record = {"arguments": settings, "options": _stated(job), "counts": done.counts, **job.facts}
     with atomic_folder(output, replace=output.exists()) as folder:
         (folder / "data").mkdir()
-        rows.to_parquet(folder / _file(arguments))
+        done.rows.to_parquet(folder / _file(arguments))
         atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-        _card(output, arguments, job, rows, counts).save(folder / "README.md")
+        _card(output, arguments, job, done).save(folder / "README.md")
 
 
-def _card(output: Path, arguments: AugmentArguments, job: Job, rows: Dataset, counts: dict[str, Any]) -> Any:
+def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> Any:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.attributes.names import with_names
     from hf_fairness.report.dataset_card import Derivation, dataset_card
@@ -160,12 +159,12 @@ def _card(output: Path, arguments: AugmentArguments, job: Job, rows: Dataset, co
             split=_split(arguments),
             columns=job.columns,
             options=stated,
-            counts={**counts, **({"requests to the model": usage} if usage else {})},
-            n_rows=len(rows),
+            counts={**done.counts, **({"requests to the model": usage} if usage else {})},
+            n_rows=len(done.rows),
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=example(job, rows),
+            example=done.example,
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hf_fairness.cli.augment_jobs import Job
 from hf_fairness.utils import FairnessWarning
@@ -19,20 +19,32 @@ _REASONS = 10
 _EXAMPLE = 400
 
 
-def count(job: Job, result: Dataset) -> tuple[dict[str, Any], Dataset]:
-    """Count what a method did.
+class Outcome(NamedTuple):
+    """What is left of a run.
+
+    Attributes:
+        counts: what was counted, in the order to show.
+        rows: the rows to write: without the rejected ones where that was asked.
+        example: one row before and after; empty where no row was rewritten.
+    """
+
+    counts: dict[str, Any]
+    rows: Dataset
+    example: dict[str, str]
+
+
+def outcome(job: Job, result: Dataset) -> Outcome:
+    """Count what a method did, and choose the rows to write and an example.
 
     Args:
         job: the method and the data set before.
         result: the data set after.
-
-    Returns:
-        What was counted, in the order to show, and the rows to write: without the rejected ones where that was asked.
     """
     rewritten, added = _flags(job, result)
     n_added = sum(added) if job.method.added else max(0, len(result) - len(job.rows))
     counts: dict[str, Any] = {"rows in": len(job.rows)}
     kept, n_kept = result, len(result)
+    reasons = [""] * n_kept
     if "rejected_reason" in result.column_names:
         judged = [True] * n_kept if job.method.marked else rewritten  # a text that stays is no bad rewrite
         reasons = [reason if new else "" for reason, new in zip(result["rejected_reason"], judged, strict=True)]
@@ -47,7 +59,8 @@ def count(job: Job, result: Dataset) -> tuple[dict[str, Any], Dataset]:
     counts["rows out"] = len(kept)
     if "attribute" in job.method.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
-    return counts, kept
+    good = [new and not reason for new, reason in zip(rewritten, reasons, strict=True)]
+    return Outcome(counts, kept, _example(job, result, good, added))
 
 
 def _flags(job: Job, result: Dataset) -> tuple[list[bool], list[bool]]:
@@ -93,13 +106,11 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     }
 
 
-def example(job: Job, rows: Dataset) -> dict[str, str]:
-    """One row before and after: the first that was rewritten and not rejected; empty where there is none."""
-    rewritten, added = _flags(job, rows)
-    good = list(rows["rejected_reason"]) if "rejected_reason" in rows.column_names else [""] * len(rows)
-    place = next((i for i, new in enumerate(rewritten) if new and not good[i]), None)
-    if place is None:
+def _example(job: Job, rows: Dataset, good: list[bool], added: list[bool]) -> dict[str, str]:
+    """One row before and after: the first that was rewritten and not rejected."""
+    if True not in good:
         return {}
+    place = good.index(True)
     row = rows[place]
     if job.method.suffix:
         after = {name: row[f"{name}{job.method.suffix}"] for name in job.columns}

@@ -145,37 +145,22 @@ def swapped(job: Job) -> Dataset:
     """Swaps beside the texts, judged."""
     own = job.chosen("seed", "probability") if "probability" in job.method.options else {}
     rows = job.map(job.rows, job.method.load()(job.columns, **own, **job.swap_options()), "Swapping")
-    return _judged(job, rows, [f"{column}{job.method.suffix}" for column in job.columns])
-
-
-def _judged(job: Job, rows: Dataset, counterfactuals: list[str]) -> Dataset:
     if not job.options.get("quality", True):
         return rows
     from hf_fairness.augment import SwapQuality
 
+    counterfactuals = [f"{column}{job.method.suffix}" for column in job.columns]
     judge = SwapQuality(job.columns, counterfactual_columns=counterfactuals, **job.chosen("attribute"))
     return job.map(rows, judge, "Judging")
 
 
 def augmented(job: Job) -> Dataset:
     """Swaps as rows of their own, judged beside their sources."""
-    rows = job.map(job.rows, job.method.load()(job.columns, **job.swap_options()), "Swapping")
-    if not job.options.get("quality", True):
-        return rows
-    from datasets import Value
+    from hf_fairness.augment import SwapQuality
 
-    from hf_fairness.augment import CounterfactualSwap
-
-    options = {name: value for name, value in job.swap_options().items() if name not in ("label_column", "on_label")}
-    options.pop("label_names", None)
-    beside = job.map(job.rows, CounterfactualSwap(job.columns, **options), "Judging")
-    judged = _judged(job, beside, [f"{column}_counterfactual" for column in job.columns])
-    edits, reasons, certain = (list(judged[name]) for name in ("edits", "rejected_reason", "confidence"))
-    verdicts = iter([(reasons[i], certain[i]) for i, edit in enumerate(edits) if edit != "[]"])
-    pairs = [next(verdicts) if added else ("", 1.0) for added in rows["counterfactual"]]
-    rows = rows.add_column("confidence", [pair[1] for pair in pairs], feature=Value("float64"))
-    done: Dataset = rows.add_column("rejected_reason", [pair[0] for pair in pairs], feature=Value("string"))
-    return done
+    quality = SwapQuality(job.columns, **job.chosen("attribute")) if job.options.get("quality", True) else False
+    function = job.method.load()(job.columns, quality=quality, keep_rejected=True, **job.swap_options())
+    return job.map(job.rows, function, "Swapping")
 
 
 def refined(job: Job) -> Dataset:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hf_fairness.cli import augment_jobs as jobs
 from hf_fairness.cli.augment_jobs import Method
 
@@ -12,6 +14,16 @@ _MODEL = "A model chose the words: its own biases and errors are in the texts."
 _CHOSEN = "Rows were chosen by a score of one model; compare with as many rows chosen at random before you credit it."
 
 _SCORE = ("model", "percentile", "batch_size", "device")
+_COMPENSATE = Method(
+    "add the counterfactual of the rows with the highest bias score",
+    "hf_fairness.refine:compensate",
+    jobs.refined,
+    (*jobs.SWAP, *_SCORE),
+    required=("model", "percentile"),
+    parallel=False,
+    added="counterfactual",
+    limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
+)
 
 #: Name -> method, in the order of the help text.
 METHODS: dict[str, Method] = {
@@ -80,25 +92,11 @@ METHODS: dict[str, Method] = {
         parallel=False,
         limits=(_CHOSEN,),
     ),
-    "compensate": Method(
-        "add the counterfactual of the rows with the highest bias score",
-        "hf_fairness.refine:compensate",
-        jobs.refined,
-        (*jobs.SWAP, *_SCORE),
-        required=("model", "percentile"),
-        parallel=False,
-        added="counterfactual",
-        limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
-    ),
-    "replace": Method(
-        "put the counterfactual in the place of the rows with the highest bias score",
-        "hf_fairness.refine:replace",
-        jobs.refined,
-        (*jobs.SWAP, *_SCORE),
-        required=("model", "percentile"),
-        parallel=False,
-        added="counterfactual",
-        limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
+    "compensate": _COMPENSATE,
+    "replace": dataclasses.replace(
+        _COMPENSATE,
+        summary="put the counterfactual in the place of the rows with the highest bias score",
+        function="hf_fairness.refine:replace",
     ),
     "text-swap": Method(
         "add after each row one with premise and hypothesis exchanged",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.report.plots import Plot
-from hf_fairness.report.svg import GROUPS, SERIES, Canvas
+from hf_fairness.report.svg import GROUPS, SERIES, Canvas, standalone
 from hf_fairness.report.text import format_interval, format_number
 from hf_fairness.report.values import interval, number
 from hf_fairness.runs import atomic_write_text
@@ -26,9 +25,6 @@ COLUMNS = {
     "share_duplicated": "share duplicated",
 }
 COUNTS = ("n_above", "n_with_terms", "n_added")
-
-#: Colours of a picture that stands alone, on white, where the report's page gives them otherwise.
-COLORS = {"ink": "#1b1f24", "rule": "#9aa3ad", "blue": "#0072b2", "vermillion": "#d55e00"}
 
 
 def refinement_plot(description: Mapping[str, Any]) -> Plot:
@@ -97,15 +93,6 @@ def write_histogram(description: Mapping[str, Any], path: str | os.PathLike[str]
     if Path(path).suffix.lower() != ".svg":
         raise ValueError(f"The histogram is written as SVG; got {os.fspath(path)!r}, wanted a name ending in .svg.")
     return atomic_write_text(path, standalone(refinement_plot(description).svg))
-
-
-def standalone(svg: str) -> str:
-    """An inline picture of the report as a file of its own: with a size, a ground and fixed colours."""
-    for name, color in COLORS.items():
-        svg = svg.replace(f"var(--{name})", color)
-    found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
-    size = f' width="{found[1]}" height="{found[2]}"' if found else ""
-    return f'<?xml version="1.0" encoding="utf-8"?>\n<svg{size} style="background: #ffffff"{svg[4:]}\n'
 
 
 def refinement_table(description: Mapping[str, Any]) -> list[list[str]]:

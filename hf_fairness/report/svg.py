@@ -33,6 +33,8 @@ _VARIABLES = {
     _BLUE: "var(--blue)",
     _VERMILLION: "var(--vermillion)",
 }
+# The same for a picture that stands alone, on white.
+_ON_WHITE = {"var(--ink)": "#1b1f24", "var(--rule)": "#9aa3ad", "var(--blue)": _BLUE, "var(--vermillion)": _VERMILLION}
 
 SERIES: dict[str, dict[str, Any]] = {
     "before": {"color": GREY, "marker": "o"},
@@ -99,6 +101,15 @@ def _inline(svg: str, name: str, description: str) -> str:
     for stand_in, variable in _VARIABLES.items():
         body = body.replace(stand_in, variable)
     return f'{head} role="img" aria-label="{escape(description)}" focusable="false">{body.strip()}'
+
+
+def standalone(svg: str) -> str:
+    """An inline picture of :class:`Canvas` as a file of its own: with a size, a ground and fixed colours."""
+    for variable, color in _ON_WHITE.items():
+        svg = svg.replace(variable, color)
+    found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
+    size = f' width="{found[1]}" height="{found[2]}"' if found else ""
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<svg{size} style="background: #ffffff"{svg[4:]}\n'
 
 
 def short_label(text: str, limit: int = 24) -> str:

@@ -10,7 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +91,10 @@ def same(found: Iterable[dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> N
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Iterator[dict[str, MapFunction]]:
-    import torch
+def made(tmp_path_factory, one_thread) -> dict[str, MapFunction]:
     from tiny_gpt2 import save_tiny_gpt2
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield functions(save_tiny_gpt2(str(tmp_path_factory.mktemp("gpt2"))))
-    torch.set_num_threads(threads)
+    return functions(save_tiny_gpt2(str(tmp_path_factory.mktemp("gpt2"))))
 
 
 @pytest.fixture(params=NAMES)

@@ -174,6 +174,18 @@ def test_augmentation_marks_the_source_of_a_rejected_copy():
     assert data.map(lenient, batched=True)["confidence"][:] == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.98]
 
 
+@pytest.mark.parametrize("size", [1, 2, 1000])
+def test_augmentation_keeps_rejected_copies_when_asked(size):
+    data = Dataset.from_dict({"t": ["He left.", "She is pregnant.", "Rain."], "label": ["x", "female", "x"]})
+    guard = {"label_column": "label", "on_label": "swap"}
+    function = CounterfactualAugmentation("t", quality=True, keep_rejected=True, **guard)
+    made = data.map(function, batched=True, batch_size=size)
+    assert made["t"][:] == ["He left.", "She left.", "She is pregnant.", "He is pregnant.", "Rain."]
+    assert made["label"][:] == ["x", "x", "female", "male", "x"]
+    assert [reason.partition(":")[0] for reason in made["rejected_reason"]] == ["", "", "", "inherent", ""]
+    assert made["confidence"][:] == [1.0, 1.0, 1.0, 0.0, 1.0]
+
+
 def test_substitution_keeps_the_text_of_a_rejected_swap():
     row = CounterfactualSubstitution("t", probability=1.0, quality=True)({"t": ["He left.", "She is pregnant."]})
     assert row["t_substituted"] == ["She left.", "She is pregnant."]

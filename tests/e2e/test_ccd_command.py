@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fake_hub import FakeHub
+from tiny_bert import save_tiny_bert
 
 ROWS = 96
 QUICK = ["--n_samples", "500", "--n_bootstrap", "100", "--use_cpu", "--report_to", "none", "--disable_tqdm", "True"]
@@ -19,23 +20,10 @@ COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
 
 def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
     """Save a random BERT whose word pieces are letters, so that it reads any English text."""
-    import torch
-    import transformers
-    from transformers import BertTokenizerFast
-
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-/$%&"]
     words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters), *words]
-    tokenizer = BertTokenizerFast(vocab={piece: place for place, piece in enumerate(pieces)}, model_max_length=128)
-    settings = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    config = transformers.BertConfig(
-        vocab_size=len(pieces), hidden_size=32, max_position_embeddings=128, initializer_range=0.3, **settings
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        getattr(transformers, class_name)(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+    pieces = [*letters, *(f"##{x}" for x in letters), *words]
+    return save_tiny_bert(folder, pieces, class_name, max_length=128)
 
 
 def command(*words: object, env: dict[str, str] | None = None, check: bool = True, processes: int = 1):

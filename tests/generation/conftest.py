@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import huggingface_hub
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
-from chat_server import chat_server
+from chat_server import chat_server  # noqa: F401 - a fixture
 
 from hf_fairness.generation import LLMConfig, Rewriter
-
-
-@pytest.fixture
-def server(monkeypatch):
-    """A server with a model of rules; offline mode, which shuts out this machine too, is off."""
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    huggingface_hub.close_session()  # a client that was opened before keeps its proxies
-    with chat_server() as running:
-        yield running
-    huggingface_hub.close_session()
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_fairness.attributes import load_attribute
-from hf_fairness.augment import apply_edits, group_variants, neutralize, parse_edits, swap
-from hf_fairness.augment.transforms import GroupVariants
+from hf_fairness.augment import GroupVariants, apply_edits, group_variants, neutralize, parse_edits, swap
 
 GENDER = load_attribute("gender")
 #: Words with no gender that stand around the terms; all lower case, so that nothing looks like a name.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 from datasets import Dataset
+from tiny_bert import save_tiny_bert
 
 JOBS = [
     "nurse",
@@ -43,35 +43,10 @@ def make_triples() -> Dataset:
     return Dataset.from_list(rows).shuffle(seed=0).flatten_indices()
 
 
-def make_tokenizer():
-    """Word-piece tokenizer whose vocabulary is the words of the triples."""
-    from transformers import BertTokenizerFast
-
+def make_model(folder: Path, class_name: str = "BertModel") -> str:
+    """Save a random BERT that knows the words of the triples, with its tokenizer; returns the folder."""
     words = sorted({word for column in make_triples()[:].values() for text in column for word in text.split()})
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return BertTokenizerFast(vocab={word: index for index, word in enumerate(special + words)})
-
-
-def make_model(folder: Path, class_name: str = "BertModel", seed: int = 0) -> str:
-    """Save a random BERT of 2 layers, width 32, with its tokenizer; returns the folder."""
-    import transformers
-
-    tokenizer = make_tokenizer()
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.3,  # at the usual .02 all texts of a random model are embedded alike
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = getattr(transformers, class_name)(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+    return save_tiny_bert(folder, words, class_name)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,10 @@ import re
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import huggingface_hub
+import pytest
 
 NAMES = ("male", "female", "neutral")
 WORDS = [
@@ -203,9 +205,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-@contextmanager
-def chat_server() -> Iterator[ChatServer]:
-    """A running server on a free port."""
+@pytest.fixture(name="server")
+def chat_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """A running server on a free port; offline mode, which shuts out this machine too, is off."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    huggingface_hub.close_session()  # a client that was opened before keeps its proxies
     server = ChatServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -216,3 +222,4 @@ def chat_server() -> Iterator[ChatServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+        huggingface_hub.close_session()

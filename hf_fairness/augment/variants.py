@@ -1,0 +1,121 @@
+"""The neutral form of a text, and one variant per group, as callables for ``datasets.map``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_fairness.attributes import Attribute, NameTable
+from hf_fairness.attributes.model import NEUTRAL
+from hf_fairness.augment.edits import Edit, dump_edits
+from hf_fairness.augment.engine import Tagger, engine_for
+from hf_fairness.augment.rewrite import neutral_options, variants_with_edits
+from hf_fairness.augment.transforms import Transform
+from hf_fairness.maps import Row, Texts
+
+
+class Neutralize(Transform):
+    """Add the neutral form of text columns: *they* with plural verbs, *parent* for *mother*.
+
+    Args:
+        columns: name or names of the text columns.
+        attribute: name, file or object.
+        pronouns: id of another paradigm (``"xe"``); ``""`` means the neutral one of the attribute.
+        reflexive: another reflexive pronoun (``"themself"``).
+        names: whether given names are replaced too; as in :class:`CounterfactualSwap`.
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+
+    Adds:
+        ``<column>_neutral``: the rewritten text; equal to the text where it has no terms.
+        ``edits``: JSON, read by :func:`parse_edits`.
+
+    Example:
+        >>> from hf_fairness.augment import Neutralize
+        >>> Neutralize("text")({"text": "Is he an uncle?"})["text_neutral"]
+        "Are they a parent's sibling?"
+    """
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        attribute: str | Path | Attribute = "gender",
+        pronouns: str = "",
+        reflexive: str | None = None,
+        names: bool | str | Path | NameTable = False,
+        tagger: Tagger | None = None,
+    ) -> None:
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        self.pronouns = pronouns
+        self.reflexive = reflexive
+        self._forms, self._plural = neutral_options(self.attribute, pronouns, reflexive)
+
+    def outputs(self) -> dict[str, str]:
+        """Columns that are added, with their types."""
+        return {**{f"{column}_neutral": "string" for column in self.columns}, "edits": "string"}
+
+    def rewrite(self, texts: Texts, key: str) -> Row:
+        """The added columns of one row."""
+        engine = engine_for(self.attribute, self.names)
+        targets = dict.fromkeys(self.attribute.group_names, NEUTRAL)
+
+        def neutral(text: str) -> tuple[str, list[Edit]]:
+            return engine.render(text, engine.find(text, self.tagger), targets, self._forms, self._plural)
+
+        return self.row("_neutral", *self.each(texts, neutral))
+
+
+class GroupVariants(Transform):
+    """Add one column per group and one without any: the triples of CCED and CCD.
+
+    Args:
+        columns: name of the text column.
+        attribute: name, file or object; any number of groups.
+        prefix: put before the names of the added columns, where these are taken.
+        names: whether given names count as terms; as in :class:`CounterfactualSwap`.
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+
+    Adds:
+        one column per group: the text with every term in that group's form.
+        ``neutral``: the text without a group.
+        ``has_terms``: False where the text has no terms or is not English; all variants are then the text.
+        ``edits``: JSON, read by :func:`parse_edits`; :func:`apply_edits` with ``to=`` rebuilds a variant.
+
+    Source: Deng et al. 2024, section 3.1.
+
+    Example:
+        >>> from hf_fairness.augment import GroupVariants
+        >>> row = GroupVariants("text")({"text": "She has a brother."})
+        >>> row["male"], row["female"], row["neutral"], row["has_terms"]
+        ('He has a brother.', 'She has a sister.', 'They have a sibling.', True)
+    """
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        *,
+        attribute: str | Path | Attribute = "gender",
+        prefix: str = "",
+        names: bool | str | Path | NameTable = False,
+        tagger: Tagger | None = None,
+    ) -> None:
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        if len(self.columns) > 1:
+            raise ValueError(
+                f"GroupVariants takes one column, got {', '.join(self.columns)}. Map one column after the other, "
+                "each with a prefix= of its own."
+            )
+        self.prefix = prefix
+
+    def outputs(self) -> dict[str, str]:
+        """Columns that are added, with their types."""
+        texts = {f"{self.prefix}{name}": "string" for name in (*self.attribute.group_names, NEUTRAL)}
+        return {**texts, f"{self.prefix}has_terms": "bool", f"{self.prefix}edits": "string"}
+
+    def rewrite(self, texts: Texts, key: str) -> Row:
+        """The added columns of one row."""
+        variants, edits = variants_with_edits(texts[0], self.attribute, names=self.names, tagger=self.tagger)
+        row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
+        row[f"{self.prefix}has_terms"] = bool(edits)
+        row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"
+        return row

@@ -1,0 +1,156 @@
+"""`hf-fairness augment` as a command: settings, folders, errors in one line, help, pushes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from augment_rows import ROWS, number
+from datasets import Dataset, load_dataset
+
+from hf_fairness.cli import main
+from hf_fairness.cli.augment_methods import METHODS
+
+
+def test_a_subprocess_runs_the_same_command(write, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "hf_fairness", "augment", write(".csv"), "--method", "swap", "--output", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "augment.json", "data"]
+    assert [path.name for path in (out / "data").iterdir()] == ["train-00000-of-00001.parquet"]
+    record = json.loads((out / "augment.json").read_text())
+    assert record["counts"]["rows changed"] == 4
+    assert record["options"]["attribute"] == "gender"
+
+
+def test_a_config_file_replaces_flags(write, augment, tmp_path):
+    (tmp_path / "c.yaml").write_text("probability: 1.0\nseed: 4\n")
+    rows, card, _ = augment(write(".csv"), "cds", "--config", tmp_path / "c.yaml")
+    assert sum(rows["substituted"][:]) == 4
+    assert number(card, "seed") == "4"
+
+
+def test_a_split_of_a_saved_folder(augment, tmp_path, capsys):
+    from datasets import DatasetDict
+
+    rows = Dataset.from_list(ROWS)
+    DatasetDict({"train": rows, "dev": rows.select([0, 1])}).save_to_disk(tmp_path / "saved")
+    words = ["augment", str(tmp_path / "saved"), "--method", "swap", "--output", str(tmp_path / "o")]
+    assert main([*words, "--dataset_split", "dev"]) == 0
+    found = load_dataset(str(tmp_path / "o"), cache_dir=str(tmp_path / "cache"))
+    assert list(found) == ["dev"]
+    assert len(found["dev"]) == 2
+
+
+def test_markup_in_the_texts_stays_text(write, augment):
+    _, card, _ = augment(write(".jsonl", [{"text": "She | <b>saw</b>\n\n# https://x.org *him*"}]), "swap")
+    example = card.split("## Example")[1].split("##")[0]
+    assert "<b>" not in example
+    assert "https://" not in example
+    assert len(example.strip().splitlines()) == 2
+
+
+def test_the_folder_is_replaced_only_when_asked_and_only_if_ours(write, augment, tmp_path):
+    source = write(".csv")
+    augment(source, "swap")
+    assert "is not empty" in augment(source, "cda", code=1)
+    rows, _, _ = augment(source, "cda", "--overwrite")
+    assert "counterfactual" in rows.column_names
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
+    assert "holds 'thesis.txt', which is not of this command" in augment(source, "swap", "--overwrite", code=1)
+    assert (tmp_path / "out" / "thesis.txt").exists()
+    inside = tmp_path / "out" / "data" / "train-00000-of-00001.parquet"
+    (tmp_path / "out" / "thesis.txt").unlink()
+    assert "would be replaced" in augment(str(inside), "swap", "--overwrite", code=1)
+    assert inside.exists()
+
+
+def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"text": "She left."}\n{"text": null}\n')
+    assert "Expected a text" in augment(str(tmp_path / "bad.jsonl"), "swap", code=1)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "message"),
+    [
+        ("swpa", (), "Unknown method 'swpa'. Did you mean 'swap'? Methods: swap, cda,"),
+        ("swap", ("--text_column", "body"), "no column 'body'; its text columns are text"),
+        ("swap", ("--text_column", "label"), "Column 'label' of"),
+        ("swap", ("--text_column", "text", "--text_columns", "text"), "not both"),
+        ("variants", ("--text_columns", "text", "other"), "reads one column; got text, other"),
+        ("text-swap", (), "needs two columns: --text_columns premise hypothesis"),
+        ("subtract", ("--model", "m"), "Method subtract needs --percentile"),
+        ("subtract", ("--percentile", 95), "Method subtract needs --model"),
+        ("mlm", (), "Method mlm needs --model"),
+        ("paraphrase", (), "Method paraphrase needs --forward and --backward"),
+        ("llm", (), "Method llm needs --model (a chat model) or --base_url (a server)"),
+        ("compensate", ("--model", "m", "--percentile", 100), "percentile must lie in [1, 100)"),
+        ("subtract", ("--model", "m", "--percentile", 0), "percentile must lie in [1, 100)"),
+        ("swap", ("--percentile", 95), "has no option --percentile; it belongs to subtract, compensate, replace"),
+        ("cda", ("--seed", 3), "has no option --seed; it belongs to cds,"),
+        ("cda", ("--temperature", 1), "has no option --temperature; it belongs to llm"),
+        ("cds", ("--probability", 1.5), "probability must be in [0, 1]"),
+        ("mlm", ("--model", "m", "--num_proc", 2), "runs in one process"),
+        ("llm", ("--model", "m", "--attempts", 0), "attempts must be at least 1"),
+        ("swap", ("--attribute", "shoes"), "Unknown attribute 'shoes'"),
+        ("swap", ("--attribute", "religion"), "A swap needs two groups"),
+        ("swap", ("--label_column", "gold"), "no label column 'gold'; the columns are text, other, label"),
+        ("balance", ("--sampling", "sideways"), "unknown method 'sideways'"),
+        ("synonyms", ("--wordnet", "nowhere"), "nowhere holds no WordNet"),
+    ],
+)
+def test_bad_requests_end_in_one_line(write, augment, method, words, message):
+    rows = [{"text": "She left.", "other": "x", "label": 1}]
+    source = write(".csv", rows)
+    if "--text_column" not in words and "--text_columns" not in words:
+        words = ("--text_column", "text", *words) if method != "text-swap" else words
+    error = augment(source, method, *words, code=1)
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_empty_and_unknown_sources(augment, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    assert "is empty" in augment(str(tmp_path / "empty.csv"), "swap", code=1)
+    (tmp_path / "x.doc").write_text("x")
+    assert "unknown file type" in augment(str(tmp_path / "x.doc"), "swap", code=1)
+
+
+def test_help_lists_every_method_with_its_line(capsys):
+    with pytest.raises(SystemExit):
+        main(["augment", "--help"])
+    text = capsys.readouterr().out
+    for name, method in METHODS.items():
+        assert re.search(rf"^  {name} +{re.escape(method.summary)}$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_loads_and_names_its_source(name):
+    assert callable(METHODS[name].load())
+    if name not in ("swap", "neutralize"):
+        assert re.search(r"\d{4}", METHODS[name].source())
+
+
+def test_push(fake_hub, write, tmp_path):
+    code = """
+        import sys
+        from datasets import load_dataset
+        from hf_fairness.cli import main
+        source, out = sys.argv[1:]
+        words = ["augment", source, "--method", "cda", "--output", out, "--push_to_hub", "tester/fairer"]
+        assert main(words) == 0
+        assert main([*words, "--overwrite"]) == 0  # a repository that exists is updated
+        print(load_dataset("tester/fairer", split="train").to_list())
+    """
+    printed = fake_hub.run(code, write(".csv"), tmp_path / "out")
+    assert "Pushed to" in printed
+    files = fake_hub.files("tester/fairer", "dataset")
+    assert {path for path in files if path != ".gitattributes"} == {"README.md", "data/train-00000-of-00001.parquet"}
+    assert files["README.md"] == (tmp_path / "out" / "README.md").read_bytes()
+    assert "He met his sister." in printed.splitlines()[-1]
+    assert str(tmp_path) not in files["README.md"].decode()
