@@ -24,6 +24,8 @@ EXTRAS: dict[str, str] = {
     "matplotlib": "report",
     "nltk": "nlu",
     "pymorphy3": "translation",
+    "pymorphy3_dicts_ru": "translation",
+    "pymorphy3_dicts_uk": "translation",
     "sacrebleu": "translation",
     "sentencepiece": "nlu",
     "spacy": "tagger",

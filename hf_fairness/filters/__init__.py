@@ -1,0 +1,28 @@
+"""Filters of parallel data by gender; taggers of grammatical gender, one adapter per file behind one protocol."""
+
+from hf_fairness.filters.apertium import ApertiumTagger
+from hf_fairness.filters.arabic import ArabicTagger
+from hf_fairness.filters.genders import LANGUAGES, gender_tagger, predict_genders, rule_tagger
+from hf_fairness.filters.german import GermanTagger
+from hf_fairness.filters.hebrew import HebrewTagger
+from hf_fairness.filters.lexicon import LexiconTagger
+from hf_fairness.filters.protocol import GENDERS, Genders, GenderTagger
+from hf_fairness.filters.pymorphy import PymorphyTagger
+from hf_fairness.filters.spacy_morph import SpacyMorphTagger
+
+__all__ = [
+    "GENDERS",
+    "LANGUAGES",
+    "ApertiumTagger",
+    "ArabicTagger",
+    "GenderTagger",
+    "Genders",
+    "GermanTagger",
+    "HebrewTagger",
+    "LexiconTagger",
+    "PymorphyTagger",
+    "SpacyMorphTagger",
+    "gender_tagger",
+    "predict_genders",
+    "rule_tagger",
+]

@@ -1,0 +1,131 @@
+"""The grammatical gender of words, and of the person that words of a translation name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hf_fairness.filters.decide import Agreement, Mention, Rule
+from hf_fairness.filters.languages import LANGUAGE_TABLE
+from hf_fairness.filters.protocol import GenderTagger
+
+#: Languages with taggers and rules.
+LANGUAGES: tuple[str, ...] = tuple(LANGUAGE_TABLE)
+
+
+def gender_tagger(lang: str, kind: str | None = None) -> GenderTagger:
+    """The tagger of a language.
+
+    Args:
+        lang: one of ``LANGUAGES``.
+        kind: which of the taggers of the language; None means the default.
+
+    Returns:
+        A small object; dictionaries, models and programs are looked up when it is first used.
+
+    Raises:
+        ValueError: no such language or kind; the message lists those that exist.
+
+    Example:
+        >>> from hf_fairness.filters import gender_tagger
+        >>> gender_tagger("he").name
+        'last letters (he, words rules)'
+    """
+    if lang not in LANGUAGE_TABLE:
+        raise ValueError(
+            f"No tagger for lang={lang!r}. Known languages: {', '.join(LANGUAGES)}. For another one, give a "
+            "LexiconTagger(path, lang) with a UniMorph file or a SpacyMorphTagger(lang, model)."
+        )
+    taggers = LANGUAGE_TABLE[lang].taggers
+    if kind is None:
+        return next(iter(taggers.values()))()
+    if kind not in taggers:
+        raise ValueError(f"No tagger of kind {kind!r} for {lang!r}; there are {', '.join(taggers)}.")
+    return taggers[kind]()
+
+
+def rule_tagger(lang: str, rules: str = "agreement") -> GenderTagger | None:
+    """The tagger that the rules of a language ask for; None when they read the words themselves (original German)."""
+    kind = _rule(lang, rules).kind
+    return gender_tagger(lang, kind) if kind else None
+
+
+def predict_genders(
+    sentences: Sequence[Sequence[str]],
+    targets: Sequence[Sequence[int]],
+    lang: str,
+    *,
+    tagger: GenderTagger | None = None,
+    rules: str = "agreement",
+    source_words: Sequence[str] | None = None,
+) -> list[str]:
+    """The gender that each translation gives to a person.
+
+    ``"agreement"``: the aligned words, and an article in front of them, narrow each other's genders; what leaves male
+    and female open, or is neuter, is neutral. ``"original"``: the rules of WinoMT's released code,
+    language by language (see :mod:`hf_fairness.filters.languages`), with Apertium in place of the spaCy models of
+    2019 for Spanish, French and Italian.
+
+    Args:
+        sentences: tokens of each translation, split at spaces as WinoMT does.
+        targets: per sentence the indices of the tokens aligned to the person's English article and noun; empty when
+            nothing is aligned. ``"original"`` counts an index as often as it is given, and in that order.
+        lang: one of ``LANGUAGES``; any other code with a ``tagger`` and these rules.
+        tagger: in place of the one that the rules ask for.
+        rules: ``"agreement"`` or ``"original"``.
+        source_words: English noun per sentence; some original rules know one ("nurse" in German). None leaves these
+            exceptions out.
+
+    Returns:
+        Per sentence ``"male"``, ``"female"``, ``"neutral"`` or ``"unknown"`` (not aligned, or of no known gender).
+
+    Raises:
+        ValueError: lengths differ, an index is outside its sentence, or language or rules are unknown.
+        ImportError, FileNotFoundError: the tagger needs something that is not installed; the message names it.
+
+    Source:
+        Stanovsky et al. 2019, section 3, and the released code.
+
+    Example:
+        >>> from hf_fairness.filters import predict_genders
+        >>> predict_genders([["Die", "Ärztin", "ging."], ["Der", "Arzt", "ging."]], [[0, 1], []], "de")
+        ['female', 'unknown']
+    """
+    rule = (
+        Agreement(None) if tagger is not None and lang not in LANGUAGES and rules == "agreement" else _rule(lang, rules)
+    )
+    mentions = _mentions(sentences, targets, source_words)
+    wanted = [rule.tokens(mention) for mention in mentions]
+    tagged = (tagger or gender_tagger(lang, rule.kind)).genders(wanted) if any(wanted) else [[] for _ in wanted]
+    return [rule.decide(mention, genders) for mention, genders in zip(mentions, tagged, strict=True)]
+
+
+def _rule(lang: str, rules: str) -> Rule:
+    if lang not in LANGUAGE_TABLE:
+        raise ValueError(
+            f"No rules for lang={lang!r}. Known languages: {', '.join(LANGUAGES)}; another one needs a tagger= and "
+            "the agreement rules."
+        )
+    known = LANGUAGE_TABLE[lang].rules
+    if rules not in known:
+        raise ValueError(f"rules is one of {', '.join(known)}; got {rules!r}.")
+    return known[rules]
+
+
+def _mentions(
+    sentences: Sequence[Sequence[str]], targets: Sequence[Sequence[int]], source_words: Sequence[str] | None
+) -> list[Mention]:
+    sources = [""] * len(sentences) if source_words is None else source_words
+    if not len(sentences) == len(targets) == len(sources):
+        raise ValueError(
+            f"Got {len(sentences)} sentences, {len(targets)} targets and {len(sources)} source words; "
+            "each sentence needs one of each."
+        )
+    for row, (words, aligned) in enumerate(zip(sentences, targets, strict=True)):
+        if isinstance(words, str):
+            raise ValueError(f"Sentence {row} is a text, expected a list of tokens: text.split().")
+        if aligned and not 0 <= min(aligned) <= max(aligned) < len(words):
+            raise ValueError(f"Sentence {row} has {len(words)} tokens, but targets {list(aligned)}.")
+    return [
+        Mention(words, aligned, source.lower())
+        for words, aligned, source in zip(sentences, targets, sources, strict=True)
+    ]

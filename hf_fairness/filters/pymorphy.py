@@ -1,0 +1,80 @@
+"""Russian and Ukrainian through pymorphy3: a dictionary of forms, with a guess for words that it does not hold."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hf_fairness.filters.protocol import FEMALE, MALE, NEUTRAL, NONE, Genders, bare
+from hf_fairness.utils import package_versions, require
+
+#: Grammemes of OpenCorpora.
+_GENDERS = {"masc": MALE, "femn": FEMALE, "neut": NEUTRAL}
+_DICTIONARIES = {"ru": "pymorphy3_dicts_ru", "uk": "pymorphy3_dicts_uk"}
+
+
+@dataclass(frozen=True)
+class PymorphyTagger:
+    """Genders of the readings that pymorphy3 gives to a word; the sentence around it is not looked at.
+
+    Args:
+        lang: ``"ru"`` or ``"uk"``.
+        readings: ``"best"`` takes the most probable reading, as the target filter of GFST does; ``"all"`` takes
+            every reading, as WinoMT does; ``"person"`` takes the readings as a noun for a living being where there
+            are any, else the best one (so that "механика" is the mechanic and not the science).
+
+    Raises:
+        ValueError: no such language or choice of readings.
+        ImportError: pymorphy3 or the dictionary is not installed (at the first call).
+
+    Source:
+        Korobov 2015; grammemes of OpenCorpora.
+
+    Example:
+        >>> from hf_fairness.filters.pymorphy import PymorphyTagger
+        >>> [sorted(genders) for genders in PymorphyTagger("ru").genders([["Врач", "сказала,"]])[0]]
+        [['male'], ['female']]
+    """
+
+    lang: str
+    readings: str = "best"
+
+    def __post_init__(self) -> None:
+        if self.lang not in _DICTIONARIES:
+            raise ValueError(f"pymorphy3 knows {', '.join(_DICTIONARIES)}; got lang={self.lang!r}.")
+        if self.readings not in _READINGS:
+            raise ValueError(f"readings is one of {', '.join(_READINGS)}; got {self.readings!r}.")
+
+    @property
+    def name(self) -> str:
+        """Package, version, language and readings."""
+        installed = package_versions(["pymorphy3"]).get("pymorphy3", "(not installed)")
+        return f"pymorphy3 {installed} ({self.lang}, {self.readings} readings)"
+
+    def genders(self, sentences: Sequence[Sequence[str]]) -> list[list[Genders]]:
+        """Genders of every token: see :class:`hf_fairness.filters.GenderTagger`."""
+        return [[_word_genders(self.lang, self.readings, token) for token in sentence] for sentence in sentences]
+
+
+@functools.lru_cache(maxsize=2)
+def _analyzer(lang: str) -> Any:
+    require(_DICTIONARIES[lang])
+    return require("pymorphy3").MorphAnalyzer(lang=lang)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _word_genders(lang: str, readings: str, token: str) -> Genders:
+    word = bare(token)
+    if not word:
+        return NONE
+    tags = [parse.tag for parse in _analyzer(lang).parse(word)]
+    return frozenset(_GENDERS[tag.gender] for tag in _READINGS[readings](tags) if tag.gender is not None)
+
+
+def _person(tags: list[Any]) -> list[Any]:
+    return [tag for tag in tags if {"NOUN", "anim"} in tag and tag.gender is not None] or tags[:1]
+
+
+_READINGS = {"best": lambda tags: tags[:1], "all": lambda tags: tags, "person": _person}
