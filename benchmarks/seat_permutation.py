@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.runner import Benchmark
-from hf_fairness.scores.statistics import permutation_test
+from hf_fairness.scores.permutation import permutation_test
 
 DRAWS = 100_000
 LOOP_DRAWS = 2_000

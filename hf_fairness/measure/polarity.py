@@ -15,7 +15,7 @@ from hf_fairness.scores.statistics import N_BOOTSTRAP
 
 
 def polarity_accuracy(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]] | Mapping[str, Any],
     *,
     attribute: str | Path | Attribute = "gender",
     n_bootstrap: int = N_BOOTSTRAP,
@@ -27,8 +27,8 @@ def polarity_accuracy(
     cannot differ in polarity: they are left out and counted. Rejected rows count as they stand.
 
     Args:
-        rows: a Dataset or an iterable of rows with a text per group and ``neutral``, as ``GroupVariants`` and
-            ``LLMGroupVariants`` make them.
+        rows: a Dataset, an iterable of rows or a mapping of columns, with a text per group and ``neutral``, as
+            ``GroupVariants`` and ``LLMGroupVariants`` make them.
         attribute: name, file or object.
         n_bootstrap: resamples behind the intervals.
         seed: of the resamples.
@@ -46,6 +46,10 @@ def polarity_accuracy(
         >>> polarity_accuracy(rows)["polarity_accuracy"]
         1.0
     """
+    if isinstance(rows, Mapping):
+        from datasets import Dataset
+
+        rows = Dataset.from_dict(dict(rows))
     value = load_attribute(attribute)
     names = (*value.group_names, NEUTRAL)
     counts: dict[str, list[list[int]]] = {name: [] for name in names}

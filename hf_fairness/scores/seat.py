@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.permutation import permutation_test
+from hf_fairness.scores.seat_suite import Words, minimal_detectable_effect_size
 from hf_fairness.scores.statistics import (
     N_BOOTSTRAP,
     N_SAMPLES,
@@ -19,7 +21,6 @@ from hf_fairness.scores.statistics import (
     cluster_sums,
     generator,
     percentile_interval,
-    permutation_test,
 )
 from hf_fairness.scores.vectors import same_width, unit
 from hf_fairness.utils import FairnessWarning
@@ -27,11 +28,9 @@ from hf_fairness.utils import FairnessWarning
 CONVENTION = (
     "d = (mean_X s - mean_Y s) / std of s over X and Y with ddof=1; p one-sided, ties counted, exact when "
     "there are at most n_samples partitions, else Monte Carlo with +1 in numerator and denominator; p_value "
-    "permutes sentences (as published), p_value_clustered whole words (the one to quote); intervals resample "
-    "target words"
+    "permutes sentences (as published), p_value_clustered whole words (the one to quote), adjusted over the "
+    "bias tests of a suite by Holm and by Benjamini and Hochberg; intervals resample target words"
 )
-
-Words = Sequence[Hashable]
 
 
 class _Side(NamedTuple):
@@ -130,7 +129,7 @@ def bootstrap_effect_sizes(
         s_y: associations of Y, shape (n_y,).
         x_words: word of each text of X; None means that each text is a word of its own.
         y_words: word of each text of Y.
-        n_bootstrap: number of resamples.
+        n_bootstrap: number of resamples; 0 for none.
         seed: of the draws.
 
     Returns:
@@ -142,7 +141,7 @@ def bootstrap_effect_sizes(
     left, right = as_values(s_x, "s_x"), as_values(s_y, "s_y")
     centre = np.concatenate([left, right]).mean()
     sides = _side(left - centre, x_words, "x_words"), _side(right - centre, y_words, "y_words")
-    if min(len(side.counts) for side in sides) < 2:
+    if n_bootstrap < 1 or min(len(side.counts) for side in sides) < 2:
         return np.empty(0)
     x, y = (_draws(side, n_bootstrap, seed) for side in sides)
     n, total, squares = (x + y).T
@@ -179,13 +178,14 @@ def seat_test(
         x_words: word from which each text of X was built, length n_x; None: each text is a word.
         y_words: the same for Y.
         n_samples: most partitions looked at.
-        n_bootstrap: resamples behind the interval.
+        n_bootstrap: resamples behind the interval; 0: no interval.
         seed: of all draws.
 
     Returns:
         ``effect_size``: d, ideal 0 for a bias test, about +-2 at most. ``effect_size_ci95``: resampling
         target words, attributes fixed; None when a side has fewer than two words. ``p_value``,
-        ``p_value_clustered``.
+        ``p_value_clustered``. ``minimal_detectable_effect_size``: the d that the test of words finds four times in
+        five, at .05; None where it has no answer.
         ``numerator``: mean_X s - mean_Y s, which no shrinking spread can hide. ``n_words`` and
         ``n_sentences``: of X, Y, A, B (words of X and Y only). ``method``: "exact" or "monte_carlo" for
         ``p_value``, ``method_clustered`` for the other.
@@ -207,6 +207,7 @@ def seat_test(
         "effect_size_ci95": percentile_interval(draws) if len(draws) else None,
         "p_value": sentences.p_value,
         "p_value_clustered": words.p_value,
+        "minimal_detectable_effect_size": minimal_detectable_effect_size(s_x, s_y, x_words=labels_x, y_words=labels_y),
         "numerator": float(s_x.mean() - s_y.mean()),
         "n_words": len(set(labels_x)) + len(set(labels_y)),
         "n_sentences": len(s_x) + len(s_y),

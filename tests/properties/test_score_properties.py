@@ -9,8 +9,9 @@ from hypothesis import strategies as some
 from hypothesis.extra.numpy import arrays
 
 from hf_fairness.scores.cced import cced
+from hf_fairness.scores.permutation import permutation_test
 from hf_fairness.scores.seat import associations, effect_size, seat_test
-from hf_fairness.scores.statistics import bootstrap_ci, permutation_test
+from hf_fairness.scores.statistics import bootstrap_ci
 from hf_fairness.scores.structure import spearman_draws
 
 VALUES = some.floats(-100, 100, allow_nan=False, width=32)

@@ -8,20 +8,21 @@ import math
 import numpy as np
 import pytest
 
+from hf_fairness.scores import permutation as pt
 from hf_fairness.scores import statistics as st
 
 
 def test_exact_permutation_on_paper():
     # Sums of two out of {4, 3, 2, 1}: 7 6 5 5 4 3. Observed 7 is reached once in six.
-    result = st.permutation_test([4.0, 3.0], [2.0, 1.0])
-    assert result == st.PermutationResult(1 / 6, 2.0, "exact", 6)
+    result = pt.permutation_test([4.0, 3.0], [2.0, 1.0])
+    assert result == pt.PermutationResult(1 / 6, 2.0, "exact", 6)
     # Observed 5 (4 + 1): 7, 6, 5, 5 are as large: ties count.
-    assert st.permutation_test([4.0, 1.0], [3.0, 2.0]).p_value == 4 / 6
+    assert pt.permutation_test([4.0, 1.0], [3.0, 2.0]).p_value == 4 / 6
 
 
 def test_all_equal_values_are_all_ties():
-    assert st.permutation_test([0.1] * 5, [0.1] * 5).p_value == 1.0
-    assert st.permutation_test([0.1] * 20, [0.1] * 20, n_samples=1000).p_value == 1.0
+    assert pt.permutation_test([0.1] * 5, [0.1] * 5).p_value == 1.0
+    assert pt.permutation_test([0.1] * 20, [0.1] * 20, n_samples=1000).p_value == 1.0
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (4, 2), (5, 4)])
@@ -34,37 +35,37 @@ def test_exact_equals_a_plain_loop(n, m):
     for chosen in itertools.combinations(range(n + m), n):
         rest = [i for i in range(n + m) if i not in chosen]
         hits += pool[list(chosen)].mean() - pool[rest].mean() >= observed - 1e-12
-    assert st.permutation_test(x, y).p_value == pytest.approx(hits / math.comb(n + m, n), abs=1e-15)
+    assert pt.permutation_test(x, y).p_value == pytest.approx(hits / math.comb(n + m, n), abs=1e-15)
 
 
 def test_monte_carlo_counts_the_observed_partition():
-    result = st.permutation_test(np.arange(20) + 100.0, np.arange(20), n_samples=999)
+    result = pt.permutation_test(np.arange(20) + 100.0, np.arange(20), n_samples=999)
     assert (result.method, result.n_partitions, result.p_value) == ("monte_carlo", 999, 1 / 1000)
 
 
 def test_monte_carlo_draws_without_replacement_and_by_seed():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=30), rng.normal(size=30)
-    runs = [st.permutation_test(x, y, n_samples=500, seed=seed).p_value for seed in (0, 0, 1)]
+    runs = [pt.permutation_test(x, y, n_samples=500, seed=seed).p_value for seed in (0, 0, 1)]
     assert runs[0] == runs[1] != runs[2]
     # With replacement, the statistic of these two sides could exceed its largest value under any partition.
-    assert st.permutation_test([1.0] * 15, [0.0] * 15, n_samples=2000).p_value == 1 / 2001
+    assert pt.permutation_test([1.0] * 15, [0.0] * 15, n_samples=2000).p_value == 1 / 2001
 
 
 def test_clusters_move_as_a_whole():
     # Two words a side, three sentences each: C(4, 2) = 6 partitions whatever the number of sentences.
     x, y = [5.0, 5, 5, 4, 4, 4], [1.0, 1, 1, 0, 0, 0]
     words = ["a", "a", "a", "b", "b", "b"]
-    result = st.permutation_test(x, y, x_clusters=words, y_clusters=words)
+    result = pt.permutation_test(x, y, x_clusters=words, y_clusters=words)
     assert (result.method, result.n_partitions, result.p_value) == ("exact", 6, 1 / 6)
-    assert st.permutation_test(x, y).p_value == pytest.approx(1 / math.comb(12, 6))
+    assert pt.permutation_test(x, y).p_value == pytest.approx(1 / math.comb(12, 6))
 
 
 def test_uneven_clusters_keep_means_over_values():
     # Word a holds 1 value, word b 3. Moving words changes the sizes of the sides; the means stay means of
     # values.
     x, y = [6.0, 2.0, 2.0, 2.0], [1.0, 1.0]
-    result = st.permutation_test(x, y, x_clusters=["a", "b", "b", "b"], y_clusters=["c", "d"])
+    result = pt.permutation_test(x, y, x_clusters=["a", "b", "b", "b"], y_clusters=["c", "d"])
     assert result.statistic == pytest.approx(3.0 - 1.0)
     # ab 2.0; ac 3.5-1.75; ad same; bc (7/4)-(7/2); bd same; cd -2: only ab reaches 2.
     assert result.p_value == pytest.approx(1 / 6)
@@ -77,7 +78,7 @@ def _rejections(clustered: bool, runs: int = 200) -> float:
     for _ in range(runs):
         x, y = (np.repeat(rng.normal(size=8), 8) + 0.5 * rng.normal(size=64) for _ in range(2))
         labels = {"x_clusters": words, "y_clusters": words} if clustered else {}
-        hits += st.permutation_test(x, y, **labels, n_samples=13_000 if clustered else 400).p_value <= 0.05
+        hits += pt.permutation_test(x, y, **labels, n_samples=13_000 if clustered else 400).p_value <= 0.05
     return hits / runs
 
 
@@ -134,19 +135,19 @@ def test_same_seed_and_keys_give_the_same_stream():
 def test_chunks_do_not_change_results(monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=6), rng.normal(size=6)
-    whole = st.permutation_test(x, y)
-    monkeypatch.setattr(st, "CHUNK_CELLS", 50)
-    assert st.permutation_test(x, y) == whole
+    whole = pt.permutation_test(x, y)
+    monkeypatch.setattr(pt, "CHUNK_CELLS", 50)
+    assert pt.permutation_test(x, y) == whole
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: st.permutation_test([], [1.0]), "x holds 0 row"),
-        (lambda: st.permutation_test([1.0], [float("nan")]), "y holds 1 value.*NaN"),
-        (lambda: st.permutation_test([1.0], [1.0], x_clusters=["a"]), "both sides or for none"),
-        (lambda: st.permutation_test([1.0], [1.0], n_samples=0), "n_samples"),
-        (lambda: st.permutation_test([[1.0]], [1.0]), "1 dimension"),
+        (lambda: pt.permutation_test([], [1.0]), "x holds 0 row"),
+        (lambda: pt.permutation_test([1.0], [float("nan")]), "y holds 1 value.*NaN"),
+        (lambda: pt.permutation_test([1.0], [1.0], x_clusters=["a"]), "both sides or for none"),
+        (lambda: pt.permutation_test([1.0], [1.0], n_samples=0), "n_samples"),
+        (lambda: pt.permutation_test([[1.0]], [1.0]), "1 dimension"),
         (lambda: st.bootstrap_ci([]), "at least 1"),
         (lambda: st.bootstrap_ci([1.0, 2.0], clusters=["a"]), "one label per row"),
         (lambda: st.percentile_interval([1.0], confidence=1.0), "between 0 and 1"),

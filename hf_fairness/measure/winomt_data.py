@@ -1,0 +1,190 @@
+"""WinoMT's rows: read from the published files, from dicts, with the words for the person in the source."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.attributes import load_attribute
+from hf_fairness.scores.winomt_rates import SUBSETS
+
+#: Articles that stand in front of a profession and are translated with it.
+ARTICLES = ("the", "a", "an")
+#: Between source and translation in the published translation files.
+SEPARATOR = " ||| "
+#: Which rows are resampled together.
+CLUSTERINGS = ("sentence", "profession", "row")
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+def read_winomt(
+    path: str | os.PathLike[str],
+    *,
+    pro: str | os.PathLike[str] | None = None,
+    anti: str | os.PathLike[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Rows of a file in WinoMT's format: gender, index of the profession's noun, sentence, profession, by tabs.
+
+    Args:
+        path: ``en.txt``, ``en_pro.txt`` or ``en_anti.txt`` of the published data.
+        pro: file of the pro-stereotypical rows; None: ``en_pro.txt`` beside ``path``, if it is there.
+        anti: file of the anti-stereotypical rows; None: ``en_anti.txt`` beside ``path``, if it is there.
+
+    Returns:
+        Per row ``gender``, ``target_index``, ``sentence``, ``profession`` and ``stereotype``: ``"pro"``, ``"anti"``, or
+        ``""`` for a row that stands in neither file.
+
+    Raises:
+        ValueError: a line without four columns or with an index that is no number.
+    """
+    place = Path(path)
+    base = place.stem
+    for name in SUBSETS:
+        base = base.removesuffix(f"_{name}")
+    stereotypes: dict[tuple[str, ...], str] = {}
+    for name, given in zip(SUBSETS, (pro, anti), strict=True):
+        file = place.with_name(f"{base}_{name}{place.suffix}") if given is None else Path(given)
+        if given is not None or file.is_file():
+            stereotypes |= dict.fromkeys(map(tuple, _lines(file)), name)
+    return [
+        {
+            "gender": gender,
+            "target_index": int(index),
+            "sentence": sentence,
+            "profession": profession,
+            "stereotype": stereotypes.get((gender, index, sentence, profession), ""),
+        }
+        for gender, index, sentence, profession in _lines(place)
+    ]
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """The four columns of each line."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        columns = line.split("\t")
+        if len(columns) != 4 or not columns[1].isdecimal():
+            raise ValueError(
+                f"{path}, line {number}: expected gender, index, sentence, profession with tabs between; got {line!r}."
+            )
+        found.append(columns)
+    return found
+
+
+def read_translations(path: str | os.PathLike[str]) -> list[str]:
+    """Translations of a file in WinoMT's format, ``source ||| translation``.
+
+    The sources are left out: in every published file two of them differ from the data, so rows are matched by their
+    place.
+
+    Args:
+        path: for example ``google.en-de.txt``.
+
+    Returns:
+        The translations, in the order of the file.
+
+    Raises:
+        ValueError: a line without the separator.
+    """
+    found = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        _, separator, translation = line.partition(SEPARATOR.rstrip())
+        if not separator:
+            raise ValueError(f"{path}, line {number}: expected 'source{SEPARATOR}translation'; got {line!r}.")
+        found.append(translation.strip())
+    return found
+
+
+def as_rows(references: Any) -> list[Mapping[str, Any]]:
+    """WinoMT rows as a list of mappings, from a Dataset, a list of dicts or a dict of columns.
+
+    Raises:
+        TypeError: something else.
+        ValueError: columns of different length.
+    """
+    if isinstance(references, Mapping):
+        lengths = {name: len(column) for name, column in references.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"The columns of references differ in length: {lengths}.")
+        return [dict(zip(references, values, strict=True)) for values in zip(*references.values(), strict=True)]
+    rows = list(references)
+    wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
+    if wrong is not None:
+        raise TypeError(
+            f"references must hold WinoMT rows, dicts with gender, target_index, sentence, profession; got {wrong!r}. "
+            "read_winomt(path) makes them of the published files."
+        )
+    return rows
+
+
+def column(rows: Sequence[Mapping[str, Any]], name: str, default: Any = None) -> list[Any]:
+    """One field of all rows.
+
+    Raises:
+        ValueError: a row without it, and no default.
+    """
+    values = [row.get(name, default) for row in rows]
+    values = [default if value is None else value for value in values]
+    missing = next((number for number, value in enumerate(values) if value is None), None)
+    if missing is not None:
+        raise ValueError(f"references[{missing}] has no {name!r}; its keys: {', '.join(map(repr, rows[missing]))}.")
+    return values
+
+
+def person_indices(rows: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Indices of the words for the person in each source sentence: the noun, and an article before it.
+
+    Raises:
+        ValueError: no sentence or index in a row, or an index outside its sentence.
+
+    Example:
+        >>> person_indices([{"sentence": "The clerk left.", "target_index": 1}])
+        [[0, 1]]
+    """
+    found = []
+    for number, (sentence, index) in enumerate(
+        zip(column(rows, "sentence"), column(rows, "target_index"), strict=True)
+    ):
+        words = sentence.split()
+        if not 0 <= int(index) < len(words):
+            raise ValueError(
+                f"references[{number}]: target_index {index} lies outside its sentence of {len(words)} words. "
+                "It counts words from 0, split at spaces."
+            )
+        article = index > 0 and words[int(index) - 1].lower() in ARTICLES
+        found.append([int(index) - 1, int(index)] if article else [int(index)])
+    return found
+
+
+def clusters_of(rows: Sequence[Mapping[str, Any]], by: str) -> list[str] | None:
+    """Labels of rows that are resampled together.
+
+    Args:
+        rows: WinoMT rows.
+        by: ``"sentence"``: versions of one sentence, which differ in words of gender only; ``"profession"``: all rows
+            of one profession; ``"row"``: each by itself.
+
+    Returns:
+        One label per row; None where each row stands by itself, also when it is all that is known of the rows.
+
+    Raises:
+        ValueError: an unknown ``by``.
+
+    Example:
+        >>> clusters_of([{"sentence": "The clerk lost his hat."}, {"sentence": "The clerk lost her hat."}], "sentence")
+        ['the clerk lost * hat', 'the clerk lost * hat']
+    """
+    if by not in CLUSTERINGS:
+        raise ValueError(f"clusters must be one of {', '.join(map(repr, CLUSTERINGS))}; got {by!r}.")
+    if by == "row" or not all(row.get(by) for row in rows):
+        return None
+    if by == "profession":
+        return [row[by].lower() for row in rows]
+    attribute = load_attribute("gender")
+    open_words = {term.text.lower() for group in attribute.groups for term in group.terms}
+    open_words |= {form.lower() for paradigm in attribute.paradigms for form in paradigm.forms.values()}
+    return [" ".join("*" if word in open_words else word for word in _WORD.findall(row[by].lower())) for row in rows]
