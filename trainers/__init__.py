@@ -1,9 +1,18 @@
-"""Trainer subclasses, configs and callbacks that mitigate bias."""
+"""Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias."""
 
 from hf_fairness.losses import CCDLoss
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import add_reference_embeddings
 from hf_fairness.trainers.ccd_sweep import sweep_beta
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
+from hf_fairness.trainers.evaluators import CCEDEvaluator, SEATEvaluator
 
-__all__ = ["CCDConfig", "CCDLoss", "CCDTrainer", "add_reference_embeddings", "sweep_beta"]
+__all__ = [
+    "CCDConfig",
+    "CCDLoss",
+    "CCDTrainer",
+    "CCEDEvaluator",
+    "SEATEvaluator",
+    "add_reference_embeddings",
+    "sweep_beta",
+]

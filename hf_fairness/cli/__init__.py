@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "augment": "rewrite or refine a data set: counterfactuals, variants per group, balance, bias score",
     "ccd": "mitigate a text encoder with content-conditional debiasing, audit it before and after",
     "demo": "run `ccd` on a real MiniLM and a corpus that this package carries; needs no download",
+    "push-metrics": "upload the metrics to the Hub, each as a Space for `evaluate.load`",
 }
 
 _HELP_FLAGS = {"-h", "--help"}

@@ -4,32 +4,62 @@ from __future__ import annotations
 
 from hf_fairness.measure.audit import AuditResult, audit
 from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
+from hf_fairness.measure.bias_ir import bias_ir
 from hf_fairness.measure.bias_score import BiasScore, bias_score, most_biased, word_table
 from hf_fairness.measure.bias_words import exclusion_list
 from hf_fairness.measure.cced import cced, cced_change
+from hf_fairness.measure.challenge import challenge_accuracy
+from hf_fairness.measure.challenge_sets import ChallengeSet, read_challenge_set
+from hf_fairness.measure.crows_pairs import crows_pairs, read_crows_pairs
+from hf_fairness.measure.grep_biasir import read_grep_biasir
+from hf_fairness.measure.must_she import must_she, read_must_she
 from hf_fairness.measure.polarity import polarity_accuracy
 from hf_fairness.measure.probe import probe
 from hf_fairness.measure.seat import seat
+from hf_fairness.measure.seat_sensitivity import seat_sensitivity
+from hf_fairness.measure.seat_templates import seat_templates
+from hf_fairness.measure.stereoset import read_stereoset, stereoset
 from hf_fairness.measure.stimuli import available_tests
+from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.utility import similarity_structure, sts
+from hf_fairness.measure.winomt import WinoMTConfig, winomt
+from hf_fairness.measure.winomt_data import read_translations, read_winomt
 
 __all__ = [
     "AuditResult",
     "BiasDirection",
     "BiasScore",
+    "ChallengeSet",
+    "WinoMTConfig",
     "audit",
     "available_tests",
     "bias_direction",
+    "bias_ir",
     "bias_score",
     "cced",
     "cced_change",
+    "challenge_accuracy",
+    "crows_pairs",
     "direction_stability",
     "exclusion_list",
     "most_biased",
+    "must_she",
     "polarity_accuracy",
     "probe",
+    "read_challenge_set",
+    "read_crows_pairs",
+    "read_grep_biasir",
+    "read_must_she",
+    "read_stereoset",
+    "read_translations",
+    "read_winomt",
     "seat",
+    "seat_sensitivity",
+    "seat_templates",
     "similarity_structure",
+    "stereoset",
     "sts",
+    "translation_quality",
+    "winomt",
     "word_table",
 ]

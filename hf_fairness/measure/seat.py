@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hf_fairness.encoders import Vectors, as_encoder
-from hf_fairness.measure.stimuli import resolve_tests
+from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
+from hf_fairness.measure.seat_tests import resolve_tests
+from hf_fairness.measure.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.seat import (
     CONVENTION,
@@ -18,7 +22,53 @@ from hf_fairness.scores.seat import (
     mean_draws,
     seat_test,
 )
+from hf_fairness.scores.seat_suite import adjust, change_p_value, word_shares
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES, Floats, percentile_interval
+
+IDEAL = "bias tests: effect_size 0; retention tests: high and positive"
+DIRECTION = "bias tests: further from 0 is worse; retention tests: lower is worse"
+
+
+def texts_of(tests: Sequence[AssociationTest]) -> list[str]:
+    """The distinct texts of some tests, in order of first appearance."""
+    return list(dict.fromkeys(text for test in tests for part in test.sets for text in part.texts))
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Vectors of the texts of some tests.
+
+    Attributes:
+        texts: the texts, each once.
+        vectors: one row per text.
+    """
+
+    texts: tuple[str, ...]
+    vectors: Vectors | Floats
+
+    @classmethod
+    def by(cls, encoder: BaseEncoder, tests: Sequence[AssociationTest]) -> Embedded:
+        """Embed each distinct text once, however many tests use it."""
+        texts = texts_of(tests)
+        return cls(tuple(texts), encoder.encode(texts))
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {text: place for place, text in enumerate(self.texts)}
+
+    def sets(self, test: AssociationTest) -> list[Vectors | Floats]:
+        """Vectors of X, Y, A and B."""
+        return [self.vectors[[self._row[text] for text in part.texts]] for part in test.sets]
+
+    def associations(self, test: AssociationTest) -> tuple[Floats, Floats]:
+        """Associations of the texts of X and of Y."""
+        x, y, a, b = self.sets(test)
+        return associations(x, a, b), associations(y, a, b)
+
+
+def words_of(test: AssociationTest) -> dict[str, Any]:
+    """The words of the target texts, as the scores take them."""
+    return {"x_words": test.targ1.words, "y_words": test.targ2.words}
 
 
 def seat(
@@ -34,28 +84,29 @@ def seat(
     """Sentence Encoder Association Tests of a model.
 
     Each distinct sentence is embedded once, however many tests use it. See ``scores.seat.seat_test`` for the
-    formulas; quote ``p_value_clustered``. A single-seed change of mean |d| below about .15 is noise: two
-    seeds of one training run differ by as much.
+    formulas; quote ``p_value_clustered``, and of several tests its adjusted form. A single-seed change of mean |d|
+    below about .15 is noise: two seeds of one training run differ by as much.
 
     Args:
         model: whatever ``as_encoder`` takes: a Hub id, a folder, a SentenceTransformer, word vectors, ...
-        tests: names ("6", "weat6"), definitions as data, or None for the six gender tests and the retention
-            tests 1 and 2; see ``measure.stimuli``.
+        tests: names ("6", "weat6"), definitions as data, a JSON or YAML file of them, or None for the six gender
+            tests and the retention tests 1 and 2; see ``measure.seat_tests``.
         reference: another model, for instance the one before mitigation; adds paired changes.
         n_samples: most partitions looked at by a permutation test.
-        n_bootstrap: resamples behind the intervals.
+        n_bootstrap: resamples behind the intervals; 0: none.
         seed: of all draws.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length, tokenizer,
             ...
 
     Returns:
         ``tests``: per test ``effect_size``, ``effect_size_ci95``, ``p_value``, ``p_value_clustered``,
-        ``numerator``, ``n_words``, ``n_sentences`` (of both target sets), ``method``, ``method_clustered``,
-        ``purpose``. ``mean_abs_effect_size`` and its ``_ci95``: over the bias tests asked for (ideal 0; None
-        without any).
+        ``minimal_detectable_effect_size``, ``numerator``, ``n_words``, ``n_sentences`` (of both target sets),
+        ``method``, ``method_clustered``, ``purpose``; bias tests also ``p_value_clustered_holm`` and
+        ``p_value_clustered_bh``, adjusted over the bias tests asked for. ``mean_abs_effect_size`` and its
+        ``_ci95``: over these (ideal 0; None without any).
         With ``reference``, ``effect_size_change`` and ``mean_abs_effect_size_change`` (model minus
-        reference), each with a paired ``_ci95``. ``retention``: those of ``tests`` in which a high positive d
-        is good. ``meta``.
+        reference), each with a paired ``_ci95`` and ``_p_value`` (two-sided, words swapped between the models).
+        ``retention``: those of ``tests`` in which a high positive d is good. ``meta``.
 
     Raises:
         ValueError: unknown test, malformed definition, a text without a vector.
@@ -66,60 +117,87 @@ def seat(
     """
     asked = resolve_tests(tests)
     encoder = as_encoder(model, **encoder_options)
-    texts = list(dict.fromkeys(text for test in asked for part in test.sets for text in part.texts))
-    row = {text: place for place, text in enumerate(texts)}
-    vectors = encoder.encode(texts)
-    other = None if reference is None else as_encoder(reference, **encoder_options).encode(texts)
-    results, draws, draws_before, effects_before = {}, [], [], []
-    for test in asked:
-        rows = [[row[text] for text in part.texts] for part in test.sets]
-        words: dict[str, Any] = {"x_words": test.targ1.words, "y_words": test.targ2.words}
-        resampling: dict[str, Any] = {**words, "n_bootstrap": n_bootstrap, "seed": seed}
-        result = seat_test(*(vectors[part] for part in rows), **resampling, n_samples=n_samples)
-        result["purpose"] = test.purpose
-        drawn = _draw(vectors, rows, resampling)[1]
-        if other is not None:
-            effect, earlier = _draw(other, rows, resampling)
-            result |= _change("effect_size", result["effect_size"] - effect, drawn, earlier)
-        if test.purpose == "bias":
-            draws.append(drawn)
-            if other is not None:
-                draws_before.append(earlier)
-                effects_before.append(abs(effect))
-        results[test.name] = result
-    bias = [result for result in results.values() if result["purpose"] == "bias"]
-    summary = mean_absolute(bias, draws)
-    if effects_before:
-        gap = summary["mean_abs_effect_size"] - float(np.mean(effects_before))
-        summary |= _change("mean_abs_effect_size", gap, mean_draws(draws), mean_draws(draws_before))
+    after = Embedded.by(encoder, asked)
+    before = None if reference is None else Embedded.by(as_encoder(reference, **encoder_options), asked)
+    options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
+    results, summary, resampled = run_tests(asked, after, **options)
+    if before is not None:
+        summary |= _changes(asked, after, before, results, resampled, options)
     return {
         "tests": results,
         **summary,
         "retention": {name: result for name, result in results.items() if result["purpose"] == "retention"},
         "meta": describe(
-            n=len(texts),
+            n=len(after.texts),
             convention=CONVENTION,
-            ideal="bias tests: effect_size 0; retention tests: high and positive",
-            direction="bias tests: further from 0 is worse; retention tests: lower is worse",
+            ideal=IDEAL,
+            direction=DIRECTION,
             seed=seed,
             model=encoder.label,
-            dimension=int(np.shape(vectors)[1]),
+            dimension=int(np.shape(after.vectors)[1]),
             n_samples=n_samples,
             n_bootstrap=n_bootstrap,
         ),
     }
 
 
-def _draw(vectors: Vectors, rows: list[list[int]], resampling: dict[str, Any]) -> tuple[float, Floats]:
-    """The effect size of one test, and its values when words are resampled."""
-    x, y, a, b = (vectors[part] for part in rows)
-    s_x, s_y = associations(x, a, b), associations(y, a, b)
-    return effect_size(s_x, s_y), bootstrap_effect_sizes(s_x, s_y, **resampling)
+def run_tests(
+    tests: Sequence[AssociationTest], embedded: Embedded, *, n_samples: int, n_bootstrap: int, seed: int
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any], dict[str, Floats]]:
+    """Results by test, mean |d| over the bias tests, and the resampled effect sizes by test."""
+    draws: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
+    results, resampled = {}, {}
+    for test in tests:
+        x, y, a, b = embedded.sets(test)
+        result = seat_test(x, y, a, b, **words_of(test), **draws, n_samples=n_samples)
+        results[test.name] = result | {"purpose": test.purpose}
+        s_x, s_y = embedded.associations(test)
+        resampled[test.name] = bootstrap_effect_sizes(s_x, s_y, **words_of(test), **draws)
+    bias = [test.name for test in tests if test.purpose == "bias"]
+    adjust([results[name] for name in bias])
+    return results, mean_absolute([results[name] for name in bias], [resampled[name] for name in bias]), resampled
 
 
-def _change(key: str, value: float, after: Floats, before: Floats) -> dict[str, Any]:
-    """A change with its paired interval; None where nothing could be resampled."""
+def _changes(
+    asked: Sequence[AssociationTest],
+    after: Embedded,
+    before: Embedded,
+    results: dict[str, dict[str, Any]],
+    resampled: dict[str, Floats],
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Add to each result what changed from ``before``; return the change of the mean over the bias tests."""
+    draws = {key: options[key] for key in ("n_bootstrap", "seed")}
+    swaps = {key: options[key] for key in ("n_samples", "seed")}
+    earlier, sizes, shares = {}, {}, {}
+    for test in asked:
+        name, words = test.name, words_of(test)
+        s_x, s_y = before.associations(test)
+        earlier[name], sizes[name] = bootstrap_effect_sizes(s_x, s_y, **words, **draws), effect_size(s_x, s_y)
+        shares[name] = word_shares(*after.associations(test), **words), word_shares(s_x, s_y, **words)
+        results[name] |= _change(
+            "effect_size",
+            results[name]["effect_size"] - sizes[name],
+            (resampled[name], earlier[name]),
+            change_p_value([shares[name][0]], [shares[name][1]], absolute=False, **swaps),
+        )
+    bias = [test.name for test in asked if test.purpose == "bias"]
+    if not bias:
+        return {}
+    values = [[abs(results[name]["effect_size"]) for name in bias], [abs(sizes[name]) for name in bias]]
+    return _change(
+        "mean_abs_effect_size",
+        float(np.mean(values[0]) - np.mean(values[1])),
+        (mean_draws([resampled[name] for name in bias]), mean_draws([earlier[name] for name in bias])),
+        change_p_value([shares[name][0] for name in bias], [shares[name][1] for name in bias], **swaps),
+    )
+
+
+def _change(key: str, value: float, draws: tuple[Floats, Floats], p_value: float) -> dict[str, Any]:
+    """A change with its paired interval (None where nothing could be resampled) and its p-value."""
+    after, before = draws
     return {
         f"{key}_change": value,
         f"{key}_change_ci95": percentile_interval(after - before) if len(after) else None,
+        f"{key}_change_p_value": p_value,
     }

@@ -9,7 +9,7 @@ _DESCRIPTION = """\
 SEAT asks whether an encoder places one set of targets (male names) nearer to one set of attributes (career)
 and another set of targets (female names) nearer to another set of attributes (family). The ideal effect size
 of a bias test is 0. Quote `p_value_clustered`, never `p_value` alone: sentences made from one word are not
-independent.
+independent. Of several tests quote the adjusted p-values.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -17,16 +17,21 @@ Args:
     model: Hub id, local folder, SentenceTransformer, transformers model (with `tokenizer=...`), word vectors
         (mapping of words to vectors), or an object with `encode(texts)`.
     tests: names of tests ("6", "6b", ...; "weat6" for words without sentences), definitions as data (dicts
-        of targ1, targ2, attr1, attr2), or None for 6, 6b, 7, 7b, 8, 8b and the retention tests 1 and 2.
+        of targ1, targ2, attr1, attr2), a JSON or YAML file of definitions, a list of these, or None for 6, 6b,
+        7, 7b, 8, 8b and the retention tests 1 and 2.
+    reference: another model, for instance the one before mitigation; adds paired changes.
     n_samples: most partitions looked at by a permutation test (default 100,000).
-    n_bootstrap: resamples behind the intervals (default 2,000).
+    n_bootstrap: resamples behind the intervals (default 2,000; 0: no intervals).
     seed: of all draws (default 0).
     **encoder options: batch_size, device, pooling, normalize, max_length, tokenizer, show_progress.
 
 Returns:
     tests: per test effect_size (ideal 0 for a bias test), effect_size_ci95, p_value (sentences permuted, as
-        published), p_value_clustered (words permuted), numerator, n_words, n_sentences, method, purpose.
+        published), p_value_clustered (words permuted), minimal_detectable_effect_size (what the test of words
+        finds four times in five), numerator, n_words, n_sentences, method, purpose; bias tests also
+        p_value_clustered_holm and p_value_clustered_bh, adjusted over the bias tests asked for.
     mean_abs_effect_size, mean_abs_effect_size_ci95: mean |d| over the bias tests asked for; ideal 0.
+    with reference: effect_size_change, mean_abs_effect_size_change, each with _ci95 and _p_value.
     retention: those tests in which a high positive effect size is good (1 and 2).
     meta: convention, ideal, direction, sample size, seed, versions.
 

@@ -70,11 +70,12 @@ def test_each_text_is_encoded_once():
 
 def test_result_keys_and_json():
     result = measure.seat(Counting(), ["6", "2"], n_samples=100, n_bootstrap=50)
-    assert set(result["tests"]["6"]) == {
+    keys = {
         "effect_size",
         "effect_size_ci95",
         "p_value",
         "p_value_clustered",
+        "minimal_detectable_effect_size",
         "numerator",
         "n_words",
         "n_sentences",
@@ -82,6 +83,8 @@ def test_result_keys_and_json():
         "method_clustered",
         "purpose",
     }
+    assert set(result["tests"]["2"]) == keys
+    assert set(result["tests"]["6"]) == keys | {"p_value_clustered_holm", "p_value_clustered_bh"}
     assert list(result["retention"]) == ["2"]
     assert result["mean_abs_effect_size"] == abs(result["tests"]["6"]["effect_size"])
     assert result["meta"]["n"] == 1452
@@ -108,9 +111,33 @@ def test_swapping_sets_flips_the_sign():
     assert result["mean_abs_effect_size"] == pytest.approx(abs(result["tests"]["a"]["effect_size"]))
 
 
+def test_p_values_are_adjusted_over_the_bias_tests_only():
+    kept = SETS | {"purpose": "retention"}
+    flipped = SETS | {"targ1": SETS["targ2"], "targ2": SETS["targ1"]}
+    result = measure.seat(VECTORS, {"a": SETS, "b": flipped, "kept": kept})["tests"]
+    # One partition of six reaches the observed value of a, all six that of b.
+    assert (result["a"]["p_value_clustered"], result["b"]["p_value_clustered"]) == (pytest.approx(1 / 6), 1.0)
+    assert result["a"]["p_value_clustered_holm"] == pytest.approx(2 / 6)
+    assert result["a"]["p_value_clustered_bh"] == pytest.approx(2 / 6)
+    assert result["b"]["p_value_clustered_holm"] == result["b"]["p_value_clustered_bh"] == 1.0
+    assert "p_value_clustered_holm" not in result["kept"]
+    alone = measure.seat(VECTORS, {"a": SETS})["tests"]["a"]
+    assert alone["p_value_clustered_holm"] == alone["p_value_clustered_bh"] == alone["p_value_clustered"]
+
+
+def test_no_resamples_means_no_intervals():
+    result = measure.seat(VECTORS, [SETS], reference=VECTORS, n_bootstrap=0)
+    assert result["mean_abs_effect_size"] > 1.5
+    for key in ("mean_abs_effect_size_ci95", "mean_abs_effect_size_change_ci95"):
+        assert result[key] is None
+    assert result["tests"]["user1"]["effect_size_ci95"] is None
+
+
 def test_paired_change_of_the_same_model_is_zero():
     result = measure.seat(VECTORS, [SETS], reference=VECTORS)
     assert result["tests"]["user1"]["effect_size_change"] == 0.0
+    assert result["tests"]["user1"]["effect_size_change_p_value"] == 1.0
+    assert result["mean_abs_effect_size_change_p_value"] == 1.0
     assert result["tests"]["user1"]["effect_size_change_ci95"] == [0.0, 0.0]
     assert result["mean_abs_effect_size_change_ci95"] == [0.0, 0.0]
 
@@ -123,6 +150,28 @@ def test_paired_change_is_measured():
         result["mean_abs_effect_size"] - measure.seat(VECTORS, [SETS])["mean_abs_effect_size"]
     )
     assert change < -0.5
+    low, high = result["mean_abs_effect_size_change_ci95"]
+    assert low <= change <= high
+    # Four words cannot show more: swapping none or all of them gives a change as large.
+    assert 2 / 16 <= result["mean_abs_effect_size_change_p_value"] <= 0.5
+
+
+def test_a_change_of_many_words_is_found_and_none_is_not():
+    rng = np.random.default_rng(0)
+    words = {role: [f"{role}{i}" for i in range(10)] for role in ("targ1", "targ2", "attr1", "attr2")}
+    axis, noise = np.zeros(24), {}
+    axis[0] = 1.0
+    sign = {"targ1": 1.0, "targ2": -1.0, "attr1": 1.0, "attr2": -1.0}
+    for role, names in words.items():
+        noise |= {name: (sign[role] * axis, rng.normal(size=24) * 0.4) for name in names}
+    biased = {name: lean + rest for name, (lean, rest) in noise.items()}
+    other = {name: lean + rest + 0.02 * rng.normal(size=24) for name, (lean, rest) in noise.items()}
+    fair = {name: (lean if name.startswith("attr") else 0.0) + rest for name, (lean, rest) in noise.items()}
+    found = measure.seat(fair, [words], reference=biased, n_bootstrap=200)
+    assert found["mean_abs_effect_size_change"] < -1.0
+    assert found["mean_abs_effect_size_change_p_value"] < 0.01
+    same = measure.seat(other, [words], reference=biased, n_bootstrap=200)
+    assert same["mean_abs_effect_size_change_p_value"] > 0.05
 
 
 def test_no_bias_test_gives_no_mean():

@@ -3,57 +3,73 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
 from hf_fairness.measure import available_tests
+from hf_fairness.measure.seat_tests import resolve_tests, user_test
 from hf_fairness.measure.stimuli import (
     DEFAULT_TESTS,
     ROLES,
     load_test,
     plural,
-    resolve_tests,
     sentences,
-    user_test,
+    template_set,
+    template_sets,
 )
 
-SENTENCE_FILES = {
-    "angry_black_woman_stereotype": "sent-angry_black_woman_stereotype",
-    "angry_black_woman_stereotype_b": "sent-angry_black_woman_stereotype_b",
-    "competent_one_word": "sent-heilman_double_bind_competent_one_word",
-    "likable_one_word": "sent-heilman_double_bind_likable_one_word",
-    **{name: f"sent-{name}" for name in ("religion1", "religion1b", "religion2", "religion2b")},
+#: Our names of the published sets that are not called after their test.
+PUBLISHED_NAMES = {
+    "heilman_double_bind_competent_one_word": "competent_one_word",
+    "heilman_double_bind_likable_one_word": "likable_one_word",
 }
-TRUNCATED = {"7b"}  # the published word file of this test ends in the middle
+#: Texts of an experiment, not built from words: they are read from their files, never generated.
+VIGNETTES = {
+    f"heilman_double_bind_{trait}_{parts}" for trait in ("competent", "likable") for parts in ("1", "1-", "1+3-")
+}
+TRUNCATED = {"weat7b"}  # the published file ends in the middle
+OURS = {"competent_vignette", "likable_vignette"}
 
 
-def _published(path):
-    """A published set; some files lack a comma or have one too many."""
-    text = re.sub(r",(\s*[\]}])", r"\1", path.read_text())
-    return json.loads(re.sub(r'([\]"}])\s*\n(\s*")', r"\1,\n\2", text))
+def _name_of(stem):
+    """Our name of the test in a published file."""
+    words_only = not stem.startswith("sent-")
+    base = stem.removeprefix("sent-")
+    base = PUBLISHED_NAMES.get(base, base.removeprefix("weat"))
+    return f"weat{base}" if words_only else base
 
 
-@pytest.mark.parametrize("name", list(available_tests()))
-def test_sentences_equal_the_published_sets_in_order(shared, name):
-    published = _published(shared / f"data/seat/{SENTENCE_FILES.get(name, f'sent-weat{name}')}.jsonl")
-    test = load_test(name)
-    for role, part in zip(ROLES, test.sets, strict=True):
-        assert list(part.texts) == published[role]["examples"], role
-        assert len(part.words) == len(part.texts)
-
-
-@pytest.mark.parametrize("name", [name for name in available_tests() if name[0].isdigit() and name not in TRUNCATED])
-def test_words_equal_the_published_sets_in_order(shared, name):
-    published = _published(shared / f"data/seat/weat{name}.jsonl")
-    for role, part in zip(ROLES, load_test(f"weat{name}").sets, strict=True):
-        assert list(part.texts) == list(part.words) == published[role]["examples"], role
+def test_every_published_set_is_generated_or_named_here(shared):
+    stems = {path.stem for path in (shared / "data/seat").glob("*.jsonl")}
+    assert len(stems) == 48
+    equal = set()
+    for stem in stems - VIGNETTES - TRUNCATED:
+        published = json.loads((shared / f"data/seat/{stem}.jsonl").read_text())
+        test = load_test(_name_of(stem))
+        for role, part in zip(ROLES, test.sets, strict=True):
+            assert list(part.texts) == published[role]["examples"], (stem, role)
+            assert len(part.words) == len(part.texts)
+        equal.add(stem)
+    assert len(equal) == 41
+    assert {_name_of(stem) for stem in equal if stem.startswith("sent-")} == set(available_tests()) - OURS
 
 
 def test_words_of_7b_are_those_of_7_and_6():
     seven, names, both = load_test("weat7"), load_test("weat6"), load_test("weat7b")
     assert (both.targ1, both.targ2) == (seven.targ1, seven.targ2)
     assert (both.attr1, both.attr2) == (names.targ1, names.targ2)
+
+
+@pytest.mark.parametrize(("name", "last"), [("competent_vignette", "suppliers."), ("likable_vignette", "leaders.")])
+def test_our_vignettes_are_one_text_for_each_name(name, last):
+    test = load_test(name)
+    pairs = [pair for part in test.sets[:2] for pair in zip(part.texts, part.words, strict=True)]
+    assert len(pairs) == 16
+    assert all(text.startswith(word) and text.endswith(last) for text, word in pairs)
+    # Nothing but the name differs: no pronoun gives the group away a second time.
+    assert len({text.replace(word, "N") for text, word in pairs}) == 1
+    assert test.attr1.texts[0] == f"The head of purchasing is {test.attr1.words[0]}."
+    assert load_test(f"weat{name}").targ1.texts == load_test("weat6").targ1.texts
 
 
 def test_every_sentence_belongs_to_its_word():
@@ -86,6 +102,58 @@ def test_kinds_of_words(word, kind, kept):
     assert set(kept) <= set(sentences(word, kind))
 
 
+@pytest.mark.parametrize("templates", list(template_sets()))
+def test_every_template_set_fills_every_test_of_words(templates):
+    kinds = set(template_sets()["published"]) - {"vignette_open", "vignette_praised", "vignette_trait"}
+    assert kinds <= set(template_sets()[templates])
+    for name in set(available_tests()) - OURS:
+        for part, words in zip(load_test(name, templates=templates).sets, load_test(f"weat{name}").sets, strict=True):
+            if templates != "published":  # which left out every sentence of two words of test 9
+                assert tuple(dict.fromkeys(part.words)) == words.texts
+            assert all(text[0].isupper() or not text[0].isalpha() for text in part.texts)
+            assert not any("{" in text for text in part.texts)
+            assert len(set(part.texts)) == len(part.texts)
+
+
+def test_sentences_are_left_out_with_the_published_templates_only():
+    seven = load_test("7").targ2
+    assert seven.words.count("dance") == 11
+    own = {kind: list(texts) for kind, texts in template_sets()["published"].items()}
+    assert load_test("7", templates=own).targ2.words.count("dance") == 14
+    assert load_test("7", templates="published") == load_test("7")
+
+
+def test_a_users_templates():
+    mine = {"name": ["Hello {word}!"], "thing": ["{a} {singular}, two {plural}"]}
+    test = user_test(
+        SETS | {"targ1": {"words": ["Ann"], "kind": "name"}, "targ2": {"words": ["owl"], "kind": "thing"}},
+        "mine",
+        templates=mine,
+    )
+    assert test.targ1.texts == ("Hello Ann!",)
+    assert test.targ2.texts == ("An owl, two owls",)
+    assert test.attr1.texts == ("work",)
+    with pytest.raises(ValueError, match=r"Unknown kind of word 'mass' for 'math': there are no templates"):
+        load_test("7", templates=mine)
+
+
+@pytest.mark.parametrize(
+    ("templates", "message"),
+    [
+        ("long", "Unknown template set 'long'. Known: published, bare"),
+        ({}, "must map kinds"),
+        ({"name": []}, r"templates\['name'\] is empty"),
+        ({"name": ["Hello."]}, "no place to fill"),
+        ({"name": ["Hello {name}."]}, "it holds name"),
+        ({"name": ["Hello {word."]}, "is no template"),
+        ({"name": ["Say {a}."]}, "must hold"),
+    ],
+)
+def test_bad_templates_are_named(templates, message):
+    with pytest.raises(ValueError, match=message):
+        template_set(templates)
+
+
 def test_plurals():
     assert [plural(word) for word in ("toy", "story", "box", "church", "boy")] == [
         "toys",
@@ -110,7 +178,11 @@ def test_user_tests_take_lists_words_examples_and_sentences():
                 "kinds": {"thing": ["child"]},
                 "forms": {"child": ["child", "children"]},
             },
-            "targ2": {"category": "Names", "examples": ["This is Ann."]},
+            "targ2": {
+                "category": "Names",
+                "examples": ["This is Ann.", "That is Ann.", "This is Eve."],
+                "clusters": ["Ann", "Ann", "Eve"],
+            },
             "attr1": {"work": ["I work.", "We work."], "office": ["The office is open."]},
             "attr2": ["home"],
         },
@@ -119,6 +191,7 @@ def test_user_tests_take_lists_words_examples_and_sentences():
     assert (test.name, test.purpose, test.targ2.name) == ("mine", "retention", "Names")
     assert "The person's name is Ahmed." in test.targ1.texts
     assert "Children are things." in test.targ1.texts
+    assert test.targ2.words == ("Ann", "Ann", "Eve")
     assert test.attr1.words == ("work", "work", "office")
     assert test.attr2.texts == test.attr2.words == ("home",)
 
@@ -147,6 +220,8 @@ def test_asking_for_tests():
         ([SETS | {"targ1": ["a", "a"]}], ValueError, "more than once"),
         ([SETS | {"targ1": ["a", 3]}], ValueError, r"targ1\[1\]"),
         ([SETS | {"targ1": "he"}], ValueError, "list of texts"),
+        ([SETS | {"targ1": {"examples": ["a", "b"], "clusters": ["a"]}}], ValueError, "got 1 words for 2 texts"),
+        ({"mine": 3}, TypeError, "Test 'mine' must be a mapping"),
         ([SETS | {"purpose": "fun"}], ValueError, "bias, retention"),
         ([SETS | {"targ1": {"words": ["a"], "kind": "noun"}}], ValueError, "Unknown kind of word 'noun'"),
         (

@@ -1,0 +1,195 @@
+"""`hf-fairness push-metrics`: put the metrics on the Hub, each as a Space that `evaluate.load` finds."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import metric_path, progress
+
+DESCRIPTION = """Upload every metric as a Space NAMESPACE/<metric>, with its card and its page. After that
+evaluate.load("NAMESPACE/seat") works for everyone who has this package installed. Running it again uploads what has
+changed and leaves the rest alone."""
+
+PACKAGE = "hf-fairness"
+#: What a Space's card may say of colours.
+COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+
+
+@dataclass
+class PushArguments:
+    """What `hf-fairness push-metrics` can be told."""
+
+    namespace: str = field(metadata={"help": "User or organisation on the Hub that the Spaces shall belong to."})
+    only: list[str] | None = field(default=None, metadata={"help": "Push these metrics only, for example seat cced."})
+    private: bool = field(default=False, metadata={"help": "Make new Spaces private."})
+    install_from: str | None = field(
+        default=None,
+        metadata={
+            "help": "What the Spaces install this package from: an address such as git+https://host/repository, or a "
+            "version such as ==0.1.0. Default: as requirements.txt says, the newest release."
+        },
+    )
+    dry_run: bool = field(default=False, metadata={"help": "Check everything and say what would be uploaded, offline."})
+
+
+def main(argv: Sequence[str]) -> list[dict[str, Any]]:
+    """Run the command; returns one row per metric."""
+    (arguments,) = parse([PushArguments], argv, prog="hf-fairness push-metrics", description=DESCRIPTION)
+    return run(arguments)
+
+
+def run(arguments: PushArguments) -> list[dict[str, Any]]:
+    """Check all metrics, push them one after the other, print the table."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", arguments.namespace):
+        raise ValueError(f"--namespace must be the name of a user or an organisation; got {arguments.namespace!r}.")
+    spaces = {name: space_files(name, arguments.install_from) for name in chosen(arguments.only)}
+    if arguments.dry_run:
+        rows = [_row(arguments, name, files, "not pushed (dry run)") for name, files in spaces.items()]
+    else:
+        rows = _push(arguments, spaces)
+    _print(rows)
+    return rows
+
+
+def chosen(only: Sequence[str] | None) -> list[str]:
+    """Names of the metrics to push: those asked for, else all.
+
+    Raises:
+        ValueError: an unknown name; the message lists those that exist.
+    """
+    if only is not None:
+        return [Path(metric_path(name)).name for name in dict.fromkeys(only)]
+    folder = Path(metric_path("seat")).parent
+    return sorted(path.name for path in folder.iterdir() if (path / f"{path.name}.py").is_file())
+
+
+def space_files(name: str, install_from: str | None = None) -> dict[str, bytes]:
+    """What the Space of a metric holds, checked.
+
+    Args:
+        name: id of the metric.
+        install_from: see ``PushArguments``.
+
+    Returns:
+        Path in the Space to content.
+
+    Raises:
+        ValueError: a missing file, a card that is none of a gradio Space, or requirements without this package.
+    """
+    folder = Path(metric_path(name))
+    paths = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    paths += [folder / "README.md", folder / "requirements.txt"]
+    missing = [path.name for path in [*paths, folder / "app.py"] if not path.is_file()]
+    if missing:
+        raise ValueError(f"Metric {name!r} has no {', '.join(missing)} in {folder}; a Space needs it.")
+    files = {path.name: path.read_bytes() for path in sorted(paths)}
+    _check_card(name, files)
+    files["requirements.txt"] = _requirements(name, files["requirements.txt"].decode(), install_from).encode()
+    return files
+
+
+def _check_card(name: str, files: dict[str, bytes]) -> None:
+    """Raise unless the card opens with what the Hub wants to know of a gradio Space."""
+    from huggingface_hub import SpaceCard
+
+    try:
+        data: Any = SpaceCard(files["README.md"].decode()).data
+        card = data.to_dict()
+    except Exception as error:  # yaml's errors, and those of the card itself
+        raise ValueError(f"README.md of metric {name!r} has no readable front matter: {error}") from error
+    wanted = {
+        "title": bool(card.get("title")),
+        "emoji": bool(card.get("emoji")),
+        "colorFrom": card.get("colorFrom") in COLOURS,
+        "colorTo": card.get("colorTo") in COLOURS,
+        "sdk": card.get("sdk") == "gradio",
+        "sdk_version": bool(re.fullmatch(r"\d+\.\d+\.\d+", str(card.get("sdk_version")))),
+        "app_file": card.get("app_file") in files,
+        "tags": "evaluate" in (card.get("tags") or []),
+    }
+    wrong = [f"{key}: {card.get(key)!r}" for key, good in wanted.items() if not good]
+    if wrong:
+        raise ValueError(
+            f"README.md of metric {name!r} is no card of a gradio Space for evaluate. Look at {', '.join(wrong)}."
+        )
+
+
+def _requirements(name: str, text: str, install_from: str | None) -> str:
+    """The requirements, with this package from where it was asked for."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    lines, found = [], False
+    for line in text.splitlines():
+        content = line.split("#")[0].strip()
+        try:
+            requirement = Requirement(content) if content else None
+            if requirement is not None and canonicalize_name(requirement.name) == PACKAGE:
+                found = True
+                if install_from is not None:
+                    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+                    at = " @ " if "://" in install_from else ""
+                    line = str(Requirement(f"{PACKAGE}{extras}{at}{install_from}"))
+        except InvalidRequirement as error:
+            raise ValueError(f"requirements.txt of metric {name!r}: {line!r}, {install_from=}: {error}") from error
+        lines.append(line)
+    if not found:
+        raise ValueError(f"requirements.txt of metric {name!r} does not name {PACKAGE}: its Space could not run.")
+    return "\n".join(lines) + "\n"
+
+
+def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> list[dict[str, Any]]:
+    """Create each Space unless it exists, and commit the files that differ."""
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
+    api = HfApi()
+    api.whoami()  # one clear error before anything is made
+    rows: list[dict[str, Any]] = []
+    for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
+        repo_id = f"{arguments.namespace}/{name}"
+        try:
+            api.create_repo(
+                repo_id, repo_type="space", space_sdk="gradio", private=arguments.private or None, exist_ok=True
+            )
+            before = api.repo_info(repo_id, repo_type="space").sha
+            commit = api.create_commit(
+                repo_id,
+                [CommitOperationAdd(path, content) for path, content in files.items()],
+                repo_type="space",
+                commit_message=f"Metric {name} of hf-fairness {_version()}",
+            )
+        except OSError as error:
+            done = ", ".join(row["metric"] for row in rows) or "none"
+            raise RuntimeError(
+                f"{repo_id}: {error}\nPushed before that: {done}. Run the same command again to go on."
+            ) from error
+        rows.append(_row(arguments, name, files, "unchanged" if commit.oid == before else "pushed"))
+    return rows
+
+
+def _row(arguments: PushArguments, name: str, files: dict[str, bytes], status: str) -> dict[str, Any]:
+    from huggingface_hub.constants import ENDPOINT
+
+    url = f"{ENDPOINT}/spaces/{arguments.namespace}/{name}"
+    return {"metric": name, "status": status, "files": sorted(files), "url": url}
+
+
+def _version() -> str:
+    import hf_fairness
+
+    return hf_fairness.__version__
+
+
+def _print(rows: Sequence[dict[str, Any]]) -> None:
+    cells = [["metric", "status", "files", "Space"]]
+    cells += [[row["metric"], row["status"], ", ".join(row["files"]), row["url"]] for row in rows]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,224 @@
+"""`hf-fairness push-metrics`: what lands on the Hub is a metric that `evaluate.load` loads and that computes."""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import json
+from pathlib import Path
+
+import fake_hub as hub_module
+import pytest
+from packaging.requirements import Requirement
+
+from hf_fairness.cli import main
+from hf_fairness.cli.push_metrics import PushArguments, _check_card, _requirements, chosen, run, space_files
+
+PUSH = """
+import json, sys
+from hf_fairness.cli.push_metrics import main
+print(json.dumps([[row["metric"], row["status"], row["url"]] for row in main(sys.argv[1:])]))
+"""
+LOAD = """
+import json, sys
+import evaluate
+seat = evaluate.load("tester/seat")
+vectors = {"he": [1.0, 0.1], "him": [0.9, 0.0], "she": [0.1, 1.0], "her": [0.0, 0.9]}
+vectors |= {"work": [1.0, 0.3], "home": [0.3, 1.0]}
+toy = {"targ1": ["he", "him"], "targ2": ["she", "her"], "attr1": ["work"], "attr2": ["home"]}
+print(json.dumps([type(seat).__name__, seat.compute(model=vectors, tests={"toy": toy})["tests"]["toy"]["effect_size"]]))
+"""
+LOAD_ALL = """
+import json, sys
+import evaluate
+print(json.dumps([len(evaluate.load(f"tester/{name}").inputs_description) for name in sys.argv[1:]]))
+"""
+
+
+def _answer(monkeypatch, old, new):
+    """Have the fake Hub answer one kind of request otherwise."""
+    routes = [(*route[:2], new if route[2] is old else route[2]) for route in hub_module.ROUTES]
+    monkeypatch.setattr(hub_module, "ROUTES", routes)
+
+
+@pytest.fixture
+def hub(fake_hub, monkeypatch):
+    """The fake Hub; as the real one does, it says which files it holds already."""
+
+    def preupload(handler, type, id, rev):
+        _, held = handler.hub.repo(type, id).at(rev)
+        files = []
+        for path in (file["path"] for file in json.loads(handler.body)["files"]):
+            blob = held.get(path)
+            oid = None if blob is None else hashlib.sha1(b"blob %d\0" % len(blob) + blob).hexdigest()
+            files.append({"path": path, "uploadMode": "regular", "shouldIgnore": False, "oid": oid})
+        handler.reply(200, {"files": files})
+
+    _answer(monkeypatch, hub_module.Handler.preupload, preupload)
+    return fake_hub
+
+
+def _push(hub, *words):
+    printed = hub.run(PUSH, "--namespace", "tester", *words)
+    rows = json.loads(printed.splitlines()[-1])
+    assert all(name in printed.splitlines()[place + 1] for place, (name, _, _) in enumerate(rows))
+    return {name: status for name, status, _ in rows}
+
+
+def test_pushed_metrics_load_compute_and_stay(hub, root):
+    assert _push(hub, "--only", "seat", "cced") == {"seat": "pushed", "cced": "pushed"}
+    files = hub.files("tester/seat", "space")
+    assert set(files) == {".gitattributes", "README.md", "app.py", "requirements.txt", "seat.py"}
+    for name in ("README.md", "app.py", "requirements.txt", "seat.py"):
+        assert files[name] == (root / "metrics/seat" / name).read_bytes()
+    kind, value = json.loads(hub.run(LOAD).splitlines()[-1])
+    assert kind == "SEAT"
+    assert value == pytest.approx(1.729, abs=1e-3)
+
+    commits = {name: len(hub.repo("spaces", f"tester/{name}").commits) for name in ("seat", "cced")}
+    assert _push(hub, "--only", "seat", "cced") == {"seat": "unchanged", "cced": "unchanged"}
+    assert commits == {name: len(hub.repo("spaces", f"tester/{name}").commits) for name in commits}
+
+    # What differs is uploaded, whatever else is up to date.
+    assert _push(hub, "--only", "seat", "--install_from", "==0.0.1") == {"seat": "pushed"}
+    changed = hub.files("tester/seat", "space")
+    assert changed.pop("requirements.txt") == b"hf-fairness[spaces]==0.0.1\n"
+    assert changed == {name: data for name, data in files.items() if name != "requirements.txt"}
+    assert hub.unknown == []
+
+
+def test_every_metric_is_pushed_and_loads_from_its_space(hub):
+    names = chosen(None)
+    assert _push(hub, "--private") == dict.fromkeys(names, "pushed")
+    assert {repo for _, repo in hub.repos} == {f"tester/{name}" for name in names}
+    assert all(length > 100 for length in json.loads(hub.run(LOAD_ALL, *names).splitlines()[-1]))
+
+
+def test_without_a_token_nothing_is_made(fake_hub):
+    code = """
+    import os, sys
+    os.environ.pop("HF_TOKEN")
+    from hf_fairness.cli import main
+    print("status", main(["push-metrics", "--namespace", "tester", "--only", "seat"]))
+    """
+    assert fake_hub.run(code).splitlines()[-1] == "status 1"
+    assert fake_hub.repos == {}
+
+
+def test_a_failure_says_what_was_done_and_how_to_go_on(fake_hub, monkeypatch):
+    commit = hub_module.Handler.commit
+
+    def refuse_seat(handler, type, id, rev):
+        return handler.reply(403, {"error": "not yours"}) if id == "tester/seat" else commit(handler, type, id, rev)
+
+    _answer(monkeypatch, commit, refuse_seat)
+    code = """
+    import sys
+    from hf_fairness.cli.push_metrics import main
+    try:
+        main(["--namespace", "tester", "--only", "cced", "seat"])
+    except RuntimeError as error:
+        print(str(error).replace("\\n", " "))
+    """
+    last = fake_hub.run(code).splitlines()[-1]
+    assert "tester/seat: " in last
+    assert "Pushed before that: cced. Run the same command again" in last
+
+
+def test_every_metric_is_fit_for_a_space(root):
+    names = chosen(None)
+    assert names == sorted(path.parent.name for path in (root / "metrics").glob("*/README.md"))
+    assert {"seat", "cced", "bias_score"} <= set(names)
+    rows = run(PushArguments("someone", dry_run=True))
+    assert [row["metric"] for row in rows] == names
+    setup = configparser.ConfigParser()
+    setup.read(root / "setup.cfg", encoding="utf-8")
+    known = set(setup["options.extras_require"])
+    for row in rows:
+        assert row["files"] == sorted([f"{row['metric']}.py", "README.md", "app.py", "requirements.txt"])
+        assert row["url"].endswith(f"/spaces/someone/{row['metric']}")
+        lines = [Requirement(line) for line in space_files(row["metric"])["requirements.txt"].decode().splitlines()]
+        (ours,) = [line for line in lines if line.name == "hf-fairness"]
+        assert ours.extras <= known
+        assert "spaces" in ours.extras
+
+
+def test_a_dry_run_prints_the_table_and_needs_no_network(capsys, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a dry run went to the network"))
+    assert main(["push-metrics", "--namespace", "me", "--only", "seat", "--dry_run"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == ["metric", "status", "files", "Space"]
+    assert printed[1].startswith("seat    not pushed (dry run)  README.md, app.py, requirements.txt, seat.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--namespace", "me/seat"], "name of a user or an organisation; got 'me/seat'"),
+        (["--namespace", "me", "--only", "seats"], "Unknown metric 'seats'. Known metrics: "),
+        (["--namespace", "me", "--only", "seat", "--install_from", "0.1"], "requirements.txt of metric 'seat'"),
+    ],
+)
+def test_mistakes_are_named(capsys, words, message):
+    assert main(["push-metrics", "--dry_run", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_the_namespace_must_be_given(capsys):
+    with pytest.raises(SystemExit):
+        main(["push-metrics"])
+    assert "--namespace" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("sdk: gradio", "sdk: docker", "sdk: 'docker'"),
+        ("sdk_version: 6", "sdk_version: six", "sdk_version: 'six"),
+        ("app_file: app.py", "app_file: main.py", "app_file: 'main.py'"),
+        ("colorTo: indigo", "colorTo: beige", "colorTo: 'beige'"),
+        ("- evaluate", "- fairness", "tags: "),
+        ("title: SEAT", "title: [", "no readable front matter"),
+    ],
+)
+def test_a_card_that_the_hub_would_refuse_is_an_error(old, new, message):
+    files = space_files("seat")
+    _check_card("seat", files)
+    text = files["README.md"].decode()
+    assert old in text
+    with pytest.raises(ValueError, match=r"README.md of metric 'seat'") as caught:
+        _check_card("seat", {**files, "README.md": text.replace(old, new).encode()})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "expected"),
+    [
+        ("hf-fairness[spaces]\nsacrebleu\n", None, "hf-fairness[spaces]\nsacrebleu\n"),
+        ("HF_Fairness[spaces,nlu]  # this package\n", "==1.0", "hf-fairness[nlu,spaces]==1.0\n"),
+        ("hf-fairness", "git+https://host/me/hf", "hf-fairness@ git+https://host/me/hf\n"),
+        ("\nhf-fairness[spaces]>=0.1", "==1.0", "\nhf-fairness[spaces]==1.0\n"),
+    ],
+)
+def test_where_a_space_installs_this_package_from(text, source, expected):
+    assert _requirements("x", text, source) == expected.replace("fairness@ git", "fairness @ git")
+
+
+@pytest.mark.parametrize(("text", "message"), [("evaluate\n", "does not name hf-fairness"), ("a b c\n", "'a b c'")])
+def test_requirements_without_this_package_are_an_error(text, message):
+    with pytest.raises(ValueError, match=message):
+        _requirements("x", text, None)
+
+
+def test_nothing_but_the_modules_own_files(tmp_path, monkeypatch):
+    folder = tmp_path / "seat"
+    (folder / "__pycache__").mkdir(parents=True)
+    for name, content in space_files("seat").items():
+        (folder / name).write_bytes(content)
+    for name in ("__init__.py", "notes.txt", "__pycache__/seat.pyc", "tests.py"):
+        (folder / name).write_text("")
+    monkeypatch.setattr("hf_fairness.cli.push_metrics.metric_path", lambda name: str(tmp_path / name))
+    assert set(space_files("seat")) == {"README.md", "app.py", "requirements.txt", "seat.py", "tests.py"}
+    Path(folder / "app.py").unlink()
+    with pytest.raises(ValueError, match=r"Metric 'seat' has no app\.py"):
+        space_files("seat")
