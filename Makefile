@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 OUT ?= out
 CHECKED := build/checked
+# Several processes of one thread each get through the tests sooner than one process whose threads wait for each other.
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench slow style quality format clean
@@ -31,9 +33,9 @@ demo: $(VENV)/.demo  ## Audit all-MiniLM-L6-v2, mitigate it with CCD, audit agai
 	$(BIN)/hf-fairness demo --output_dir $(OUT)/demo
 
 test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doctests of the package and the README
-	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest -q --doctest-glob=README.md README.md
-	cd $(CHECKED) && ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations 15
+	$(ONE_THREAD) $(BIN)/python -m pytest -q --doctest-glob=README.md README.md
+	cd $(CHECKED) && $(ONE_THREAD) ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
 
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks

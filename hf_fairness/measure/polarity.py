@@ -46,15 +46,16 @@ def polarity_accuracy(
         >>> polarity_accuracy(rows)["polarity_accuracy"]
         1.0
     """
+    table: Any = rows
     if isinstance(rows, Mapping):
         from datasets import Dataset
 
-        rows = Dataset.from_dict(dict(rows))
+        table = Dataset.from_dict(dict(rows))
     value = load_attribute(attribute)
     names = (*value.group_names, NEUTRAL)
     counts: dict[str, list[list[int]]] = {name: [] for name in names}
     skipped = 0
-    for row in rows:
+    for row in table:
         missing = [name for name in names if name not in row]
         if missing:
             raise ValueError(f"No column {missing[0]!r}. Columns: {', '.join(map(str, row))}.")

@@ -107,6 +107,26 @@ def test_reference_numbers_through_evaluate(shared, minilm):
         assert (result[name]["method"] == "exact") == exact
 
 
+def test_stored_embeddings_through_evaluate(shared):
+    """The reference embeddings, given as an encoder that knows the published sentences: d to the fifth digit."""
+    gold = json.loads((shared / "gold/seat/seat_minilm.json").read_text())["sent-weat6"]
+    published = json.loads((shared / "data/seat/sent-weat6.jsonl").read_text())
+    with np.load(shared / "gold/seat/emb_sent-weat6.npz") as stored:
+        vectors = {
+            text: vector
+            for role in ("targ1", "targ2", "attr1", "attr2")
+            for text, vector in zip(published[role]["examples"], stored[role], strict=True)
+        }
+
+    class Stored:
+        def encode(self, texts, **_):
+            return np.stack([vectors[text] for text in texts])
+
+    result = _load("seat").compute(model=Stored(), tests=["6"])["tests"]["6"]
+    assert result["effect_size"] == pytest.approx(gold["effect_size"], abs=1e-5)
+    assert result["p_value"] == pytest.approx(gold["p_value"], abs=0.002)
+
+
 def test_cced_contract_lines(no_network, minilm):
     cced = _load("cced")
     rows = datasets.Dataset.from_dict(TRIPLES | {"has_terms": [True, True, False], "edits": ["[]"] * 3})

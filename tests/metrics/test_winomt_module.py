@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import evaluate
 import pytest
@@ -123,10 +124,22 @@ def translated(winomt, shared, rows, lang, **options):
 BARS = {"de": 1.0, "ru": 1.0, "es": 3.0, "fr": 3.0, "it": 4.5, "he": 4.5}
 
 
+def quoted(root, name, key, lang):
+    """A number of the table of a README: "59.4 (59.3)" gives "59.4"."""
+    lines = (root / name).read_text(encoding="utf-8").splitlines()
+    start = next(place for place, line in enumerate(lines) if re.match(r"\|.*\| de \| ru \|", line))
+    row = next(line for line in lines[start:] if line.startswith(f"| {key}"))
+    columns = [cell.strip() for cell in lines[start].split("|")]
+    return row.split("|")[columns.index(lang)].split()[0]
+
+
 @pytest.mark.parametrize("lang", BARS)
-def test_translations_give_the_logged_numbers(winomt, shared, rows, logged, lang):
+def test_translations_give_the_logged_numbers(winomt, shared, root, rows, logged, lang):
     found = translated(winomt, shared, rows, lang, rounding="original")
     expected = logged[lang]["expected"]
+    for name in ("README.md", "metrics/winomt/README.md"):
+        for key in ("accuracy", "delta_g"):
+            assert quoted(root, name, key, lang) == f"{100 * found[key]:.1f}", (name, key)
     assert found["aligner"] == "fast_align"
     assert abs(100 * found["accuracy"] - expected["acc"]) <= BARS[lang]
     assert abs(100 * found["delta_g"] - expected["dG"]) <= BARS[lang]

@@ -71,23 +71,6 @@ def test_uneven_clusters_keep_means_over_values():
     assert result.p_value == pytest.approx(1 / 6)
 
 
-def _rejections(clustered: bool, runs: int = 200) -> float:
-    """Share of true nulls rejected at .05 when 8 words a side bring 8 nearly equal sentences each."""
-    rng, hits = np.random.default_rng(7), 0
-    words = np.repeat(np.arange(8), 8).tolist()
-    for _ in range(runs):
-        x, y = (np.repeat(rng.normal(size=8), 8) + 0.5 * rng.normal(size=64) for _ in range(2))
-        labels = {"x_clusters": words, "y_clusters": words} if clustered else {}
-        hits += pt.permutation_test(x, y, **labels, n_samples=13_000 if clustered else 400).p_value <= 0.05
-    return hits / runs
-
-
-def test_sentences_of_one_word_are_not_independent():
-    sentence, word = _rejections(clustered=False), _rejections(clustered=True)
-    assert 0.02 <= word <= 0.09, word
-    assert sentence > 0.15 > 2 * 0.05, sentence
-
-
 def test_bootstrap_interval_matches_theory_and_covers():
     rng = np.random.default_rng(0)
     values = rng.normal(size=400)
