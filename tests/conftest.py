@@ -14,6 +14,13 @@ from fake_hub import fake_hub  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+#: Test modules that take minutes: they start first, so that no process is left with one of them at the end.
+LONG = ("test_studies.py", "test_ccd_command.py", "test_readme.py", "test_refine_study.py", "test_ccd_minilm.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long modules first; the order is otherwise as it was."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture(scope="session")
