@@ -35,6 +35,7 @@ def test_the_readme_quotes_the_results_files(root):
     assert all(table in text for table in readme.tables().values())
 
 
+@pytest.mark.timeout(2400)
 def test_a_small_run_points_the_same_way(shared):
     """One seed, 300 news sentences: the gap on human-written triples falls, the control's does not, STS stays."""
     evaluation = ccd_quality.Evaluation()
