@@ -31,7 +31,10 @@ CONTRACT = {
     "hf_fairness.scores.cced": ["cced"],
     "hf_fairness.scores.seat": ["seat_test"],
     "hf_fairness.scores.structure": ["similarity_structure"],
-    "hf_fairness.trainers": ["CCDConfig", "CCDLoss", "CCDTrainer"],
+    "hf_fairness.trainers": [
+        *("CCDConfig", "CCDLoss", "CCDTrainer", "CCEDEvaluator", "DataDietConfig", "DataDietTrainer"),
+        *("GEPruningCallback", "SEATEvaluator"),
+    ],
 }
 HEAVY = ["datasets", "evaluate", "matplotlib", "sentence_transformers", "sklearn", "torch", "transformers"]
 

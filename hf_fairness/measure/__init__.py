@@ -12,7 +12,9 @@ from hf_fairness.measure.challenge import challenge_accuracy
 from hf_fairness.measure.challenge_sets import ChallengeSet, read_challenge_set
 from hf_fairness.measure.crows_pairs import crows_pairs, read_crows_pairs
 from hf_fairness.measure.grep_biasir import read_grep_biasir
+from hf_fairness.measure.importance import example_scores, grand, logits_of
 from hf_fairness.measure.must_she import must_she, read_must_she
+from hf_fairness.measure.pairs import Pairs, read_pairs
 from hf_fairness.measure.polarity import polarity_accuracy
 from hf_fairness.measure.probe import probe
 from hf_fairness.measure.seat import seat
@@ -30,6 +32,7 @@ __all__ = [
     "BiasDirection",
     "BiasScore",
     "ChallengeSet",
+    "Pairs",
     "WinoMTConfig",
     "audit",
     "available_tests",
@@ -41,7 +44,10 @@ __all__ = [
     "challenge_accuracy",
     "crows_pairs",
     "direction_stability",
+    "example_scores",
     "exclusion_list",
+    "grand",
+    "logits_of",
     "most_biased",
     "must_she",
     "polarity_accuracy",
@@ -50,6 +56,7 @@ __all__ = [
     "read_crows_pairs",
     "read_grep_biasir",
     "read_must_she",
+    "read_pairs",
     "read_stereoset",
     "read_translations",
     "read_winomt",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_fairness._encoder_adapters import is_a, model_max_length, name_of
-from hf_fairness._processes import one_thread_after_fork
-from hf_fairness.utils import FairnessWarning, progress
+from hf_fairness._encoder_adapters import is_a
+from hf_fairness.measure.classifier import Classifier, PassOptions
 
 EXPECTED = (
     "a Hub id or folder of a sequence classifier, a live one with tokenizer=..., or a function of two lists of texts"
@@ -37,7 +35,7 @@ def classify_pairs(
         second: second text of each pair.
         tokenizer: for a live model; None looks where the model came from.
         batch_size: pairs per forward pass; batches are sorted by length.
-        device: None means where the model is.
+        device: None means where a live model is, and accelerate's device for one that is opened here.
         max_length: tokens of a pair; None means what the model can take.
         show_progress: None means on a terminal, on the main process.
 
@@ -51,20 +49,20 @@ def classify_pairs(
     """
     if len(first) != len(second) or not len(first):
         raise ValueError(f"Pairs need as many first as second texts, at least one; got {len(first)} and {len(second)}.")
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
-    if isinstance(model, (str, Path)):
-        live, found = _open(str(model), tokenizer)
-        name = Path(model).name if Path(model).exists() else str(model)
-    elif is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel"):
-        live, found, name = model, _tokenizer(model, tokenizer), name_of(model)
-    elif callable(model) and not isinstance(model, type) and not is_a(model, "torch.nn", "Module"):
+    if callable(model) and not isinstance(model, type) and not is_a(model, "torch.nn", "Module"):
         return _call(model, first, second), {}, getattr(model, "__name__", type(model).__name__)
-    else:
+    if not isinstance(model, (str, Path)) and not is_a(model, "torch.nn", "Module"):
         raise TypeError(f"model is no classifier of pairs: got {type(model).__name__}. Expected {EXPECTED}.")
-    names = {int(number): str(label) for number, label in (getattr(live.config, "id2label", None) or {}).items()}
-    run = {"batch_size": batch_size, "device": device, "max_length": max_length, "show_progress": show_progress}
-    return _forward(live, found, [list(first), list(second)], name, **run), names, name
+    options: PassOptions = {
+        "tokenizer": tokenizer,
+        "device": device,
+        "max_length": max_length,
+        "show_progress": show_progress,
+        "distributed": False,
+    }
+    opened = Classifier(model, **options)
+    classes = opened.logits(first, second, batch_size=batch_size).argmax(axis=1)
+    return classes.tolist(), opened.label_names, opened.name
 
 
 def name_labels(classes: Sequence[Any], names: Names | None) -> list[str]:
@@ -123,81 +121,3 @@ def _call(function: Callable[..., Any], first: Sequence[str], second: Sequence[s
     if len(labels) != len(first):
         raise ValueError(f"The function returned {len(labels)} labels for {len(first)} pairs.")
     return labels
-
-
-def _open(name: str, tokenizer: Any) -> tuple[Any, Any]:
-    """A classifier and its tokenizer from a folder or the Hub."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    try:
-        model, loaded = AutoModelForSequenceClassification.from_pretrained(
-            name, trust_remote_code=False, output_loading_info=True
-        )
-        tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
-    except Exception as error:
-        raise ValueError(f"{name} does not open as a sequence classifier: {error} Expected {EXPECTED}.") from error
-    if loaded["missing_keys"]:
-        warnings.warn(
-            f"{name}: {len(loaded['missing_keys'])} weights are not in the checkpoint and were drawn at random, for "
-            f"example {sorted(loaded['missing_keys'])[0]}. It was not trained as a classifier: its accuracy is chance.",
-            FairnessWarning,
-            stacklevel=4,
-        )
-    return model.eval(), tokens
-
-
-def _tokenizer(model: Any, tokenizer: Any) -> Any:
-    """The tokenizer given, or the one from where the model came from."""
-    if tokenizer is not None:
-        return tokenizer
-    from transformers import AutoTokenizer
-
-    try:
-        if not getattr(model, "name_or_path", ""):
-            raise ValueError("the model does not say where it came from")
-        return AutoTokenizer.from_pretrained(model.name_or_path)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"{type(model).__name__} needs a tokenizer and none was found: {error}. Pass tokenizer=...."
-        ) from error
-
-
-def _forward(
-    model: Any,
-    tokenizer: Any,
-    texts: list[list[str]],
-    name: str,
-    *,
-    batch_size: int,
-    device: Any,
-    max_length: int | None,
-    show_progress: bool | None,
-) -> list[int]:
-    """Class ids, in batches of pairs of similar length; training mode is put back."""
-    import torch
-    from transformers import DataCollatorWithPadding
-
-    limit = model_max_length(model, tokenizer) if max_length is None else max_length
-    fields = tokenizer(*texts, **({} if limit is None else {"truncation": True, "max_length": limit}))
-    collate = DataCollatorWithPadding(tokenizer)
-    order = sorted(range(len(texts[0])), key=lambda place: len(fields["input_ids"][place]))
-    starts, target = range(0, len(order), batch_size), model.device if device is None else torch.device(device)
-    result, was_training = [-1] * len(order), model.training
-    one_thread_after_fork()
-    model.to(target)
-    model.eval()
-    try:
-        for start in progress(starts, "Classifying", show_progress=show_progress, unit="batch"):
-            places = order[start : start + batch_size]
-            batch = collate([{key: values[place] for key, values in fields.items()} for place in places])
-            with torch.no_grad():
-                logits = getattr(model(**batch.to(target)), "logits", None)
-            if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
-                raise ValueError(f"{name} ({type(model).__name__}) gives no logits of two or more classes per pair.")
-            if not torch.isfinite(logits).all():
-                raise ValueError(f"{name} gives NaN or infinite logits. Check the model's weights and dtype.")
-            for place, number in zip(places, logits.argmax(dim=1).tolist(), strict=True):
-                result[place] = number
-    finally:
-        model.train(was_training)
-    return result

@@ -1,0 +1,237 @@
+"""Sequence classifiers over texts or pairs of texts: opened once, run in batches of similar length."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of
+from hf_fairness._processes import one_thread_after_fork
+from hf_fairness.scores.statistics import Floats
+from hf_fairness.utils import FairnessWarning, progress
+
+if TYPE_CHECKING:
+    import torch
+
+EXPECTED = "a Hub id or folder of a sequence classifier, or a live one with tokenizer=..."
+
+
+class PassOptions(TypedDict, total=False):
+    """The options that all passes share; :class:`Classifier` explains them."""
+
+    tokenizer: Any
+    device: str | torch.device | None
+    max_length: int | None
+    show_progress: bool | None
+    distributed: bool
+
+
+class Classifier:
+    """A transformers model for sequence classification, opened for passes over texts.
+
+    Args:
+        model: a Hub id, a folder, or a transformers (or PEFT) model, also one that accelerate has wrapped.
+        tokenizer: for a live model; None looks where the model came from.
+        device: None means where a live model is, and accelerate's device for one that is opened here.
+        max_length: tokens of a text; None means what the model can take. Longer texts are cut.
+        show_progress: None means on a terminal, on the main process.
+        distributed: whether the processes of a launch share the work. All of them must then make the same calls, and
+            get the same results. With False, or before torch's process group is there, each does all of it.
+
+    Attributes:
+        name: what messages call the model; of a folder the last part only.
+
+    Raises:
+        TypeError: no model.
+        ValueError: a model that does not open, or without a tokenizer.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        tokenizer: Any = None,
+        device: str | torch.device | None = None,
+        max_length: int | None = None,
+        show_progress: bool | None = None,
+        distributed: bool = True,
+    ) -> None:
+        if isinstance(model, (str, Path)):
+            self.model, self.tokenizer = _open(str(model), tokenizer)
+            self.model.to(_accelerate_device() if device is None else device)
+        else:
+            self.model = _unwrapped(model)
+            if not (is_a(self.model, "transformers", "PreTrainedModel") or is_a(self.model, "peft", "PeftModel")):
+                raise TypeError(f"model is no sequence classifier: got {type(model).__name__}. Expected {EXPECTED}.")
+            self.tokenizer = _tokenizer(self.model, tokenizer)
+        name = str(model) if isinstance(model, (str, Path)) else name_of(self.model)
+        path = Path(name).expanduser()
+        self.name = path.name if path.is_absolute() or path.exists() else name
+        self.device, self.show_progress, self.distributed = device, show_progress, distributed
+        self.max_length = model_max_length(self.model, self.tokenizer) if max_length is None else max_length
+
+    @property
+    def label_names(self) -> dict[int, str]:
+        """Names of the classes in the model's configuration."""
+        return {int(number): str(name) for number, name in (self.model.config.id2label or {}).items()}
+
+    def tokens(self, *texts: Sequence[str]) -> dict[str, list[list[int]]]:
+        """Token ids and what else the model reads, without padding.
+
+        Args:
+            texts: one list of texts, or two for pairs.
+        """
+        cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+        return dict(self.tokenizer(*(check_texts(column) for column in texts), **cut))
+
+    @contextlib.contextmanager
+    def evaluating(self) -> Iterator[torch.device]:
+        """Within the block dropout is off; afterwards every part of the model is in its former mode again."""
+        import torch
+
+        modes = [(module, module.training) for module in self.model.modules()]
+        one_thread_after_fork()
+        target = self.model.device if self.device is None else torch.device(self.device)
+        self.model.to(target)
+        self.model.eval()
+        try:
+            yield target
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+    def logits(self, *texts: Sequence[str], batch_size: int = 32) -> Floats:
+        """Logits of texts, or of pairs of texts.
+
+        Args:
+            texts: one list of texts, or two for pairs.
+            batch_size: texts per forward; batches hold texts of similar length.
+
+        Returns:
+            Shape (n, classes), in input order; on all processes the same.
+
+        Raises:
+            ValueError: no texts, a model that does not give logits of two or more classes, NaN.
+        """
+        import torch
+        from transformers import DataCollatorWithPadding
+
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
+        fields, collate = self.tokens(*texts), DataCollatorWithPadding(self.tokenizer)
+        lengths = [len(ids) for ids in fields["input_ids"]]
+        order = sorted(range(len(lengths)), key=lengths.__getitem__)
+        batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+
+        def forward(places: list[int], device: torch.device) -> Any:
+            batch = collate([{key: values[place] for key, values in fields.items()} for place in places])
+            with torch.no_grad():  # no inference mode: what a model keeps from it would be of no use in training
+                logits = getattr(self.model(**batch.to(device)), "logits", None)
+            if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
+                raise ValueError(
+                    f"{self.name} ({type(self.model).__name__}) gives no logits of two or more classes per text."
+                )
+            return logits
+
+        result = self.collect(forward, batches, len(order), "Classifying")
+        if not np.isfinite(result).all():
+            raise ValueError(f"{self.name} gives NaN or infinite logits. Check the model's weights and dtype.")
+        return result
+
+    def collect(
+        self, work: Callable[[list[int], torch.device], Any], batches: Sequence[list[int]], n: int, description: str
+    ) -> Floats:
+        """Results of batches of rows in the order of the rows; processes of a launch take turns at the batches.
+
+        Args:
+            work: from the rows of a batch and the device to a tensor with a row for each.
+            batches: rows of each batch.
+            n: number of rows.
+            description: for the label of the bar.
+
+        Returns:
+            Shape (n, ...), the same on every process.
+        """
+        import torch
+
+        rank, processes = 0, 1
+        if self.distributed and torch.distributed.is_available() and torch.distributed.is_initialized():
+            rank, processes = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        result = np.zeros(0)
+        with self.evaluating() as device:
+            mine = batches[rank::processes]
+            for rows in progress(mine, description, show_progress=self.show_progress, unit="batch"):
+                found = work(rows, device).double().cpu().numpy()
+                if not result.size:
+                    result = np.zeros((n, *found.shape[1:]))
+                result[rows] = found
+        return result if processes == 1 else _summed(result, n)
+
+
+def _summed(result: Floats, n: int) -> Floats:
+    """The sum over processes of what each has of n rows, the rest being 0."""
+    import torch
+    from accelerate import PartialState
+    from accelerate.utils import gather_object, reduce
+
+    shape = next(shape for shape in gather_object([result.shape]) if shape[0] == n)  # unknown where no batch was run
+    tensor = torch.as_tensor(result if result.size else np.zeros(shape), device=PartialState().device)
+    total: Floats = reduce(tensor, reduction="sum").cpu().numpy()
+    return total
+
+
+def _accelerate_device() -> Any:
+    from accelerate import PartialState
+
+    return PartialState().device
+
+
+def _unwrapped(model: Any) -> Any:
+    """The model inside what accelerate or torch.compile has put around it."""
+    if not is_a(model, "torch.nn", "Module") or is_a(model, "transformers", "PreTrainedModel"):
+        return model
+    from accelerate.utils import extract_model_from_parallel
+
+    return extract_model_from_parallel(model)
+
+
+def _open(name: str, tokenizer: Any) -> tuple[Any, Any]:
+    """A classifier and its tokenizer from a folder or the Hub."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    try:
+        model, loaded = AutoModelForSequenceClassification.from_pretrained(
+            name, trust_remote_code=False, output_loading_info=True
+        )
+        tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
+    except Exception as error:
+        raise ValueError(f"{name} does not open as a sequence classifier: {error} Expected {EXPECTED}.") from error
+    if loaded["missing_keys"]:
+        warnings.warn(
+            f"{name}: {len(loaded['missing_keys'])} weights are not in the checkpoint and were drawn at random, for "
+            f"example {sorted(loaded['missing_keys'])[0]}. It was not trained as a classifier: its accuracy is chance.",
+            FairnessWarning,
+            stacklevel=4,
+        )
+    return model.eval(), tokens
+
+
+def _tokenizer(model: Any, tokenizer: Any) -> Any:
+    """The tokenizer given, or the one from where the model came from."""
+    if tokenizer is not None:
+        return tokenizer
+    from transformers import AutoTokenizer
+
+    try:
+        if not getattr(model, "name_or_path", ""):
+            raise ValueError("the model does not say where it came from")
+        return AutoTokenizer.from_pretrained(model.name_or_path, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{type(model).__name__} needs a tokenizer and none was found: {error}. Pass tokenizer=...."
+        ) from error
