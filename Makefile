@@ -44,6 +44,7 @@ slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about an 
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.refine_quality
+	$(BIN)/python -m benchmarks.data_diet_quality
 	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed

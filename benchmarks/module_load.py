@@ -68,7 +68,7 @@ def setup(quick: bool) -> dict[str, Any]:
     peer.mkdir()
     (peer / "accuracy.py").write_text(ACCURACY, encoding="utf-8")
     ours = sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file())
-    return {"folder": folder, "peer": [peer], "ours": ours, "rounds": 1 if quick else 3}
+    return {"folder": folder, "peer": [peer], "ours": ours, "rounds": 1 if quick else 5}
 
 
 def _slowest(state: dict[str, Any], folders: list[Path]) -> float:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import refine_quality, swap_quality
+from benchmarks import data_diet_quality, refine_quality, swap_quality
 from benchmarks.study import RESULTS, ROOT
+from hf_fairness.report import data_diet as report_data_diet
 from hf_fairness.runs import atomic_write_text
+from hf_fairness.trainers.recipes.data_diet_grid import BASELINES
 
 MEASURES = {
     "winogender_cced": "CCED, Winogender (240 human templates)",
@@ -20,6 +22,11 @@ MEASURES = {
     "built_in_cced": "CCED, built-in triples (432, held out)",
     "stsb_dev_spearman": "STS-B dev, Spearman (relative)",
 }
+#: Columns of the table of the data diet that the README shows.
+DIET_COLUMNS = (
+    *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP (1)", "flip rate (0)", "group DP (1)"),
+    *("AUC (1)", "AUC change"),
+)
 LEVELS = {
     "similarity_structure": "Similarity structure, 4,000 STS-B sentence pairs (1 is ideal)",
     "seat_mean_abs_effect_size": "SEAT, mean \\|d\\| (original {seat:.2f})",
@@ -58,15 +65,25 @@ def speed_table(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def diet_table(results: Mapping[str, Any]) -> str:
+    """Baselines and the three rankings of factual texts at random, at the same shares; what matters most of each."""
+    table = {name: results["table"][name] for name in BASELINES if name in results["table"]}
+    table |= {name: results["diet"][name] for name in data_diet_quality.ORDER}
+    rows = report_data_diet.diet_table({"table": table})
+    shown = [place for place, title in enumerate(rows[0]) if title in DIET_COLUMNS]
+    return report_data_diet.markdown([[row[place] for place in shown] for row in rows])
+
+
 def tables() -> dict[str, str]:
     """Each table of the README by the name of its place."""
     studies = {
         name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
-        for name in ("ccd_quality", "refine_quality", "swap_quality")
+        for name in ("ccd_quality", "data_diet_quality", "refine_quality", "swap_quality")
     }
     speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return {
         "study": study_table(studies["ccd_quality"]),
+        "diet": diet_table(studies["data_diet_quality"]),
         "refine": refine_quality.table(studies["refine_quality"]),
         "swaps": swap_quality.table(studies["swap_quality"]),
         "speed": speed_table(speed),

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,6 +76,8 @@ def fast_align(
         )
     if not source:
         return []
+    from scipy.special import digamma
+
     cells = _cells(source, target)
     kinds = _kinds(cells)
     null, (n, m) = cells.position == 0, cells.lengths

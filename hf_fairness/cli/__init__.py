@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "audit": "measure bias and utility of a text encoder, write a report",
     "augment": "rewrite or refine a data set: counterfactuals, variants per group, balance, bias score",
     "ccd": "mitigate a text encoder with content-conditional debiasing, audit it before and after",
+    "data-diet": "find the part of a training set that makes a classifier fairer at a bounded loss of AUC",
     "demo": "run `ccd` on a real MiniLM and a corpus that this package carries; needs no download",
     "push-metrics": "upload the metrics to the Hub, each as a Space for `evaluate.load`",
 }

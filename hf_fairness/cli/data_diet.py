@@ -1,0 +1,102 @@
+"""`hf-fairness data-diet`: find the part of a training set that makes a classifier fairer at a bounded loss of AUC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.data import open_dataset, text_column
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import is_main_process
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from hf_fairness.trainers.recipes import DataDietArguments
+
+DESCRIPTION = """Find which part of a training set, and of its counterfactuals, makes a text classifier fairer at a
+bounded loss of AUC (Zayed et al. 2023, Deep Learning on a Healthy Data Diet). Swaps the group words of every text,
+scores the examples over short runs, trains every cell of a grid of shares and rankings for several seeds, chooses on
+validation texts and reports on test texts, beside CDA, CDS, blindness, balancing and the vanilla model. Writes
+OUTPUT_DIR/report (HTML, JSON, Markdown, figures) and OUTPUT_DIR/model. A killed run goes on at the first cell that is
+not finished."""
+
+EPILOG = """examples:
+  a grid on frozen features, on a laptop:
+    hf-fairness data-diet sentence-transformers/all-MiniLM-L6-v2 --dataset tweets.csv --output_dir out
+  with sets of your own and group metrics on templates:
+    hf-fairness data-diet MODEL --dataset train.csv --validation dev.csv --test test.csv \\
+        --group_set templates.csv --group_column gender
+  fine-tuning LoRA adapters in every cell, on a GPU, experiment 2 only:
+    hf-fairness data-diet roberta-base --dataset train.csv --mode full --lora --experiments 2 --n_seeds 5
+
+No number of the report shows that a model is fair; read flip rate, positive rate and AUC beside each parity.
+"""
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns what the search returns."""
+    from hf_fairness.trainers.recipes import DataDietArguments
+
+    (arguments,) = parse(
+        [DataDietArguments],
+        argv,
+        prog="hf-fairness data-diet",
+        description=DESCRIPTION,
+        positional="model_name_or_path",
+        epilog=EPILOG,
+    )
+    return run(arguments)
+
+
+def run(arguments: DataDietArguments) -> dict[str, Any]:
+    """Open the data, run the search, print its table and where the files are."""
+    from hf_fairness.trainers.recipes import run_data_diet
+
+    if not arguments.dataset:
+        raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels.")
+    train = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    result = run_data_diet(
+        arguments,
+        train,
+        text_column=text_column(train, arguments.text_column, arguments.dataset),
+        validation=_other(arguments.validation, arguments),
+        test=_other(arguments.test, arguments),
+        group_set=None if arguments.group_set is None else open_dataset(arguments.group_set),
+    )
+    if is_main_process():
+        print_table(result)
+    return result
+
+
+def _other(source: str | None, arguments: DataDietArguments) -> Dataset | None:
+    """A further set: a file, folder or id; or else the name of a split of the training data."""
+    if source is None:
+        return None
+    if Path(source).exists() or "/" in source:
+        return open_dataset(source)
+    if Path(arguments.dataset).is_file():
+        raise ValueError(f"There is no file {source}, and a single file such as {arguments.dataset} has no splits.")
+    return open_dataset(arguments.dataset, split=source)
+
+
+def print_table(result: dict[str, Any]) -> None:
+    """Print what was chosen, the table, what got worse, and the files."""
+    from hf_fairness.report.data_diet import diet_table, findings, headline
+
+    print(f"\n{headline(result)}\n")
+    rows = [row[:5] + [cell.split(" [")[0] for cell in row[5:]] for row in diet_table(result)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  ".join([row[0].ljust(widths[0]), *cells]))
+    worse = findings(result)["worse"]
+    print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
+    for line in worse:
+        print(f"  {line}")
+    print()
+    for name, path in result["files"].items():
+        print(f"{name:>20}  {path}")
+    if result["model"] is not None:
+        print(f"{'model':>20}  {result['model']}")

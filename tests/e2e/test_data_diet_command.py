@@ -1,0 +1,101 @@
+"""`hf-fairness data-diet` as a user runs it: fast mode on word vectors, full mode and LoRA on a tiny random BERT."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from diet_world import BAD, GOOD, rows, vectors
+from tiny_bert import save_tiny_bert
+
+from hf_fairness.cli import data_diet
+from hf_fairness.measure.classifier import Classifier
+
+GRID = [
+    *("--first_fractions", "0", "0.5", "1", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.1", "0.3"),
+    *("--max_auc_drop", "0.5", "--batch_size", "32"),
+]
+
+
+def write(path: Path, n: int, seed: int, *, group: bool = False) -> Path:
+    """A CSV file of the planted world; with names for labels."""
+    table = rows(n, seed)[:]
+    if group:
+        table["group"] = ["female" if text.startswith(("she", "queen")) else "male" for text in table["text"]]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        out = csv.writer(stream)
+        out.writerow(table)
+        out.writerows(zip(*table.values(), strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("data")
+    return {
+        "train": str(write(folder / "train.csv", 400, 0)),
+        "dev": str(write(folder / "dev.csv", 150, 1)),
+        "groups": str(write(folder / "groups.csv", 200, 3, group=True)),
+        "encoder": vectors(folder / "words.txt"),
+    }
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> str:
+    words = ["it", "was", "and", "on", "day", "she", "he", "queen", "king", *GOOD, *BAD, *map(str, range(40))]
+    return save_tiny_bert(tmp_path_factory.mktemp("bert"), words)
+
+
+def test_fast_mode_from_a_shell(files, tmp_path):
+    words = ["data-diet", files["encoder"], "--dataset", files["train"], "--validation", files["dev"]]
+    words += ["--group_set", files["groups"], "--n_seeds", "2", "--n_init", "1", "--epochs", "3", "--hidden", "8"]
+    words += ["--learning_rate", "0.005", "--output_dir", str(tmp_path / "out"), *GRID]
+    done = subprocess.run(
+        [sys.executable, "-m", "hf_fairness", *words],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "paired DP" in done.stdout
+    assert "CDA" in done.stdout
+    report = json.loads((tmp_path / "out" / "report" / "data_diet.json").read_text())
+    assert report["data"]["train"]["n"] + report["data"]["test"]["n"] == 400  # a tenth was held out for the test
+    assert "demographic_parity" in report["table"]["cda"]["measures"]["groups"]
+    assert report["arguments"]["dataset"] == "train.csv"
+    assert set(report["curves"]) == {"ge", "el2n", "grand", "forgetting", "random"}
+    written = (tmp_path / "out" / "report" / "data_diet.json").read_text()
+    assert str(tmp_path) not in written
+    assert "she was" not in written
+    assert (tmp_path / "out" / "report" / "parity_curve.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "out" / "model" / "head.safetensors").is_file()
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
+@pytest.mark.parametrize("lora", [False, True])
+def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
+    words = ["--model_name_or_path", bert, "--dataset", files["dev"], "--mode", "full", "--n_seeds", "1"]
+    words += ["--n_init", "1", "--epochs", "2", "--experiments", "2", "--rankings", "healthy_random", "--device", "cpu"]
+    words += ["--learning_rate", "0.005", "--output_dir", str(tmp_path / "out"), *GRID, *(["--lora"] if lora else [])]
+    found = data_diet.main(words)
+    assert found["best"]["ranking"] == "healthy_random"
+    assert found["table"]["cda"]["n_rows"] > found["table"]["healthy_random"]["n_rows"]
+    assert not (found["model"] / "training_args.bin").exists()
+    if lora:
+        assert (found["model"] / "adapter_model.safetensors").is_file()
+    else:
+        assert Classifier(str(found["model"])).logits(["she was kind"]).shape == (1, 2)
+
+
+def test_errors_say_what_to_do(files, tmp_path):
+    with pytest.raises(ValueError, match="--dataset is missing"):
+        data_diet.main(["model"])
+    with pytest.raises(ValueError, match="has no splits"):
+        data_diet.main([files["encoder"], "--dataset", files["train"], "--test", "test"])
+    with pytest.raises(ValueError, match="no column 'class'"):
+        data_diet.main([files["encoder"], "--dataset", files["train"], "--label_column", "class"])

@@ -1,0 +1,56 @@
+"""The study of data diets: its numbers belong to today's code, meet their bars, and hide nothing that got worse."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from benchmarks import data_diet_quality as study
+from benchmarks.study import check_fresh
+
+
+@pytest.fixture(scope="module")
+def recorded(shared):
+    return check_fresh(study.FILE, study.config())
+
+
+def test_the_study_meets_its_bars(recorded):
+    assert study.misses(recorded) == []
+
+
+def test_the_study_is_whole(recorded):
+    data = recorded["data"]
+    assert data["train"]["n"] == 13525
+    assert data["train"]["counterfactuals"] == data["validation"]["counterfactuals"] == "given"
+    assert data["test"]["counterfactuals"] == "swapped"
+    assert data["groups"]["n"] == 76497
+    assert {"vanilla", "cda", "cds", "blindness", "balancing"} <= set(recorded["table"])
+    assert {len(points) for points in recorded["curves"].values()} == {11}
+    assert set(recorded["curves"]) == {"ge", "el2n", "grand", "forgetting", "random"}
+    assert {len(points) for points in recorded["trade_off"].values()} == {18}
+    for line in recorded["table"].values():
+        for part in ("validation", "test", "groups"):
+            for value in line["measures"][part].values():
+                assert len(value["by_seed"]) == 10
+                assert value["ci95"][0] <= value["mean"] <= value["ci95"][1]
+
+
+def test_the_harm_is_there_first(recorded):
+    vanilla = recorded["table"]["vanilla"]["measures"]["test"]
+    assert vanilla["counterfactual_parity"]["ci95"][1] < 0.9
+
+
+def test_what_got_worse_is_recorded(recorded):
+    diet = recorded["diet"]["healthy_random"]["against"]["cda"]
+    assert {"flip_rate", "auc", "mean_abs_probability_change"} <= set(diet["test"])
+    assert "demographic_parity" in diet["groups"]
+    assert isinstance(recorded["got_worse"], list)
+
+
+def test_a_missed_bar_is_named(recorded):
+    worse = copy.deepcopy(recorded)
+    worse["diet"]["order"]["test"]["differences"][0] = {"difference": -0.01, "ci95": [-0.02, 0.0]}
+    assert study.misses(worse) == ["test: healthy_random - random is -0.0100 [-0.02, 0.0], expected above 0"]
+    worse["diet"] = {"entry": None}
+    assert "within the limit" in study.misses(worse)[0]

@@ -1,0 +1,274 @@
+"""From labelled texts to a classifier trained on a healthy data diet, with everything that it was compared to.
+
+Stages: ``features`` (fast mode: every text encoded once) -> ``scores`` (GE, EL2N, GraNd, forgetting of the factual
+examples, averaged over short runs) -> ``grid`` (both experiments and the baselines, every cell for every seed) ->
+``model`` (the chosen cell) -> ``report``. A killed run goes on where it stopped, in the grid at the first cell that is
+not finished.
+
+Source: Zayed et al. 2023, *Deep Learning on a Healthy Data Diet: Finding Important Examples for Fairness*.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hf_fairness.report.data_diet import write_diet_report
+from hf_fairness.runs import Run, content_key
+from hf_fairness.scores.meta import describe
+from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
+from hf_fairness.trainers.recipes.data_diet_choice import stability, summarize
+from hf_fairness.trainers.recipes.data_diet_data import DietData, prepare
+from hf_fairness.trainers.recipes.data_diet_features import Features, HeadLearner, distinct_texts, encode
+from hf_fairness.trainers.recipes.data_diet_grid import Cell, all_cells, rows_of, run_grid
+
+logger = logging.getLogger(__name__)
+
+FORMAT = "hf-fairness/data-diet/1"
+SCORES = "scores.npz"
+#: Arguments that change where or whether something is computed, not what.
+PLACES = ("output_dir", "resume", "device", "features_cache")
+
+CONVENTION = (
+    "paired: the same texts with their group words flipped, changed texts only, 1 - |difference of positive rates| "
+    "between the versions about one group and about the other (kept/flipped: between texts as they are and flipped); "
+    "group: different texts of different groups; fractions chosen on validation texts by the mean over seeds, test "
+    "numbers reported; intervals: Student's over seeds, on these texts; p: exact sign-flip test over seeds, two-sided, "
+    "not corrected for the number of comparisons"
+)
+
+
+def run_data_diet(
+    arguments: DataDietArguments,
+    train: Dataset,
+    *,
+    text_column: str = "text",
+    validation: Dataset | None = None,
+    test: Dataset | None = None,
+    group_set: Dataset | None = None,
+) -> dict[str, Any]:
+    """Score, search, choose, train and report.
+
+    Args:
+        arguments: model, columns, grid and seeds; ``output_dir`` holds all stages.
+        train: training texts with labels.
+        text_column: column of the texts, in all sets.
+        validation: texts to choose fractions on; None holds out a tenth of the training texts.
+        test: texts to report on; None likewise.
+        group_set: texts of different groups with labels, for group metrics.
+
+    Returns:
+        The report: ``data``, ``table``, ``choices``, ``best``, ``curves``, ``trade_off``, ``stability``, ``cost``,
+        ``meta``; ``files``: paths of what was written, and ``model``: its folder, or None.
+
+    Raises:
+        ValueError: bad data; see :func:`~hf_fairness.trainers.recipes.data_diet_data.prepare`.
+        RunLockedError: another run works in the same folder.
+    """
+    data = prepare(arguments, train, text_column=text_column, validation=validation, test=test, group_set=group_set)
+    with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
+        search = _Search(run, arguments, data)
+        scores = search.scores()
+        results = search.grid(scores)
+        report = search.report(scores, results)
+        model = search.model(scores, report["best"])
+        written = run.stage("report", lambda folder: write_diet_report(report, folder), inputs=[report])
+        folder = run.folder("report")
+        return {**report, "files": {name: folder / name for name in written}, "model": model}
+
+
+@dataclass
+class _Search:
+    """The stages of one search."""
+
+    run: Run
+    arguments: DataDietArguments
+    data: DietData
+
+    def __post_init__(self) -> None:
+        self._learner: Any = None
+        groups = self.data.groups
+        self.data_key = content_key(
+            *([split.texts, split.counterfactuals, split.labels] for split in (self.data.train,)),
+            *([split.texts, split.counterfactuals, split.labels] for split in (self.data.validation, self.data.test)),
+            [] if groups is None else [groups.texts, [str(group) for group in groups.groups], groups.labels],
+            [self.data.attribute.digest, self.data.names, self.data.positive],
+        )
+
+    def _model_key(self, name: str) -> Path | str:
+        path = Path(name)
+        return path if path.exists() else name
+
+    def features(self, stage: str, model: str) -> Features:
+        """Vectors of all texts by an encoder."""
+        texts = distinct_texts(self.data)
+
+        def work(folder: Path) -> dict[str, Any]:
+            start, cache = time.perf_counter(), self.arguments.features_cache
+            file = None if cache is None else Path(cache) / f"{content_key(self._model_key(model))}.npz"
+            return {**encode(model, texts, folder, device=self.arguments.device, cache=file), "seconds": _since(start)}
+
+        self.run.stage(stage, work, inputs=[self._model_key(model), content_key(texts)])
+        return Features.load(self.run.folder(stage), texts)
+
+    def learner(self) -> Any:
+        """Small heads, or whole models; made when the first stage needs it."""
+        if self._learner is None:
+            name = self.arguments.model_name_or_path
+            if self.arguments.mode == "fast":
+                settings = self.arguments.heads(len(self.data.classes))
+                self._learner = HeadLearner(self.data, self.features("features", name), settings, name=name)
+            else:
+                from hf_fairness.trainers.recipes.data_diet_full import FullLearner
+
+                self._learner = FullLearner(self.data, self.arguments)
+        return self._learner
+
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """Importance of the factual examples, by seed."""
+        learner, arguments = self.learner(), self.arguments
+
+        def work(folder: Path) -> dict[str, Any]:
+            start = time.perf_counter()
+            found = learner.example_scores(arguments.seeds, n_init=arguments.n_init, after=arguments.score_after_epochs)
+            _save_arrays(folder / SCORES, found)
+            return {"seconds": _since(start)}
+
+        self.run.stage("scores", work, inputs=self._training_inputs())
+        return _load_arrays(self.run.folder("scores") / SCORES)
+
+    def _training_inputs(self) -> list[Any]:
+        a = self.arguments
+        how = [
+            a.mode,
+            a.lora,
+            a.seeds,
+            a.n_init,
+            a.score_after_epochs,
+            a.epochs,
+            a.batch_size,
+            a.learning_rate,
+            a.hidden,
+        ]
+        source = self.run.key("features") if a.mode == "fast" else self._model_key(a.model_name_or_path)
+        return [source, self.data_key, how]
+
+    def grid(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, Any]]:
+        """Every cell for every seed; finished cells of a killed run are kept."""
+
+        def work(folder: Path) -> dict[str, Any]:
+            start = time.perf_counter()
+            run_grid(self.learner(), self.data, scores, self.arguments, folder)
+            return {"seconds": _since(start)}
+
+        cells = [cell.name for cell in all_cells(self.arguments)]
+        inputs = [self.run.key("scores"), self.data_key, cells, self.arguments.counterfactual_base]
+        self.run.stage("grid", work, inputs=inputs, keep_partial=True)
+        return run_grid(self.learner(), self.data, scores, self.arguments, self.run.folder("grid"), show_progress=False)
+
+    def model(self, scores: dict[str, NDArray[np.float64]], best: dict[str, Any] | None) -> Path | None:
+        """The chosen cell trained with the first seed and saved; None where no cell was within the limit."""
+        if best is None:
+            logger.warning("No cell loses at most %g of the AUC: no model is written.", self.arguments.max_auc_drop)
+            return None
+        chosen = next(cell for cell in all_cells(self.arguments) if cell.name == best["name"])
+
+        def work(folder: Path) -> dict[str, Any]:
+            return self._final(chosen, scores, folder)
+
+        self.run.stage("model", work, inputs=[self.run.key("grid"), asdict(chosen), self.arguments.seed])
+        return self.run.folder("model")
+
+    def _final(self, chosen: Cell, scores: dict[str, NDArray[np.float64]], folder: Path) -> dict[str, Any]:
+        learner = self.learner()
+        if self.arguments.mode == "full":
+            return dict(learner.final(chosen, folder))
+        seed = self.arguments.seed
+        rows = rows_of(chosen, self.data, scores, 0, seed, self.arguments.counterfactual_base)
+        learner.save(learner.fit([rows], [seed]), 0, folder)
+        return {"n_rows": len(rows)}
+
+    def report(self, scores: dict[str, NDArray[np.float64]], results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """Everything that was found, as plain values."""
+        arguments, data = self.arguments, self.data
+        found = summarize(results, arguments, data.n)
+        shown = {key: value for key, value in asdict(arguments).items() if key not in PLACES}
+        for key in ("model_name_or_path", "dataset", "validation", "test", "group_set"):
+            shown[key] = _reader_name(shown[key])
+        shown["stability_models"] = [_reader_name(name) for name in arguments.stability_models or []]
+        seeds = len(arguments.seeds)
+        return {
+            "format": FORMAT,
+            "arguments": shown,
+            "data": {
+                "train": data.train.counts(),
+                "validation": data.validation.counts(),
+                "test": data.test.counts(),
+                "groups": None if data.groups is None else {"n": len(data.groups.texts)},
+                "classes": data.classes,
+                "positive_label": data.classes[data.positive],
+            },
+            **found,
+            "stability": stability(
+                scores, data.train.changed, after=arguments.score_after_epochs, others=self._other_models()
+            ),
+            "cost": {
+                "scoring_examples": arguments.n_init * arguments.score_after_epochs * data.n,
+                "scoring_texts": arguments.n_init * (data.n + int(data.train.changed.sum())),
+                "n_models": sum("skipped" not in each for each in results.values()) * seeds,
+            },
+            "meta": describe(
+                n=int(data.test.changed.sum()),
+                convention=CONVENTION,
+                ideal="parities, opportunities and odds 1; flip rate and probability change 0; AUC 1",
+                direction="parities, opportunities, odds, AUC: lower is worse; flip rate, probability change: higher",
+                seed=arguments.seed,
+                n_seeds=seeds,
+            ),
+        }
+
+    def _other_models(self) -> dict[str, NDArray[np.float64]]:
+        """GE of the examples by heads on other encoders, for the first seed."""
+        arguments, found = self.arguments, {}
+        for number, name in enumerate(arguments.stability_models or []):
+            features = self.features(f"features_{number}", name)
+            learner = HeadLearner(self.data, features, arguments.heads(len(self.data.classes)))
+
+            def work(folder: Path, learner: HeadLearner = learner) -> dict[str, Any]:
+                scores = learner.example_scores(
+                    arguments.seeds, n_init=arguments.n_init, after=arguments.score_after_epochs
+                )
+                _save_arrays(folder / SCORES, {"ge": scores["ge"]})
+                return {}
+
+            inputs = [self.run.key(f"features_{number}"), *self._training_inputs()[1:]]
+            self.run.stage(f"scores_{number}", work, inputs=inputs)
+            arrays = _load_arrays(self.run.folder(f"scores_{number}") / SCORES)
+            found[_reader_name(name) or name] = arrays["ge"].mean(axis=0)
+        return found
+
+
+def _reader_name(name: str | None) -> str | None:
+    """A source as a reader knows it: its id, or the name of its file or folder."""
+    return name if name is None or not Path(name).exists() else Path(name).resolve().name
+
+
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 3)
+
+
+def _save_arrays(path: Path, arrays: dict[str, NDArray[np.float64]]) -> None:
+    values: dict[str, Any] = dict(arrays)
+    np.savez(path, **values)
+
+
+def _load_arrays(path: Path) -> dict[str, NDArray[np.float64]]:
+    with np.load(path) as arrays:
+        return {name: arrays[name] for name in arrays.files}
