@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+from benchmarks.models import random_bert
 from benchmarks.runner import FOLDER, Benchmark, SkipSubject
 
 DATA = FOLDER.parent.parent / "shared" / "data" / "crows_pairs" / "crows_pairs_anonymized.csv"
@@ -33,23 +34,9 @@ def setup(quick: bool) -> State:
     """A small BERT with the word pieces of MiniLM, and the 262 gender pairs; with `quick` every sixth of them."""
     if not DATA.is_file():
         raise SkipSubject("needs the third-party data in ../shared beside the project")
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
-
-    from hf_fairness.demo import minilm_path
     from hf_fairness.measure.crows_pairs import read_crows_pairs
 
-    tokenizer = AutoTokenizer.from_pretrained(minilm_path())
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=WIDTH // 64,
-        intermediate_size=4 * WIDTH,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = BertForMaskedLM(config).eval()
+    model, tokenizer = random_bert("BertForMaskedLM", width=WIDTH, layers=LAYERS)
     columns = read_crows_pairs(DATA)
     places = [i for i, kind in enumerate(columns["bias_type"]) if kind == "gender"][:: 6 if quick else 1]
     pairs = {name: [values[i] for i in places] for name, values in columns.items()}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from benchmarks.runner import Benchmark, SkipSubject
+from benchmarks.models import random_bert
+from benchmarks.runner import Benchmark
 
 #: A model that a laptop fine-tunes whole (the size of BERT-tiny), with BERT's 30,522 word pieces.
 WIDTH, LAYERS = 128, 2
@@ -34,29 +35,11 @@ def setup(quick: bool) -> State:
 
     Raises if the two ways do not agree.
     """
-    try:
-        from hf_fairness.demo import minilm_path
-
-        folder = minilm_path()
-    except ImportError as error:
-        raise SkipSubject(str(error)) from None
     import numpy as np
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
     from hf_fairness.demo import corpus
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=WIDTH // 64,
-        intermediate_size=4 * WIDTH,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = BertForSequenceClassification(config).eval()
+    model, tokenizer = random_bert("BertForSequenceClassification", width=WIDTH, layers=LAYERS)
     texts = corpus()
     state = State(model, tokenizer, texts, [place % 2 for place in range(len(texts))])
     np.testing.assert_allclose(_chunks(state)[:8], _loop(state, 8), rtol=TOLERANCE)

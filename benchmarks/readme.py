@@ -74,6 +74,37 @@ def diet_table(results: Mapping[str, Any]) -> str:
     return report_data_diet.markdown([[row[place] for place in shown] for row in rows])
 
 
+def diet_text(results: Mapping[str, Any]) -> str:
+    """What the table of the data diet does not show: the ranking at both shares, and what got worse."""
+    diet, cda = results["diet"], results["table"]["cda"]["measures"]["test"]["counterfactual_parity"]["mean"]
+    chosen, fixed, at_choice = diet["healthy_random"], diet["order"], diet["order_at_choice"]
+    a, b, other = at_choice["factual_fraction"], at_choice["counterfactual_fraction"], fixed["counterfactual_fraction"]
+    healthy, random, unhealthy = (
+        _digits(fixed["test"]["paired_parity"][name]["mean"]) for name in data_diet_quality.ORDER
+    )
+    paper = results["diet_of_all_examples"]["order"]["test"]["paired_parity"]["healthy_random"]["mean"]
+    against, loss = chosen["against"]["cda"], -100 * chosen["auc_change"]["test"]["mean"]
+    lines = [
+        f"Healthy random trains on {chosen['share_of_cda_with_copies']:.2f} of CDA's examples as the paper counts,",
+        f"{chosen['share_of_cda']:.2f} of its different texts, and loses {loss:.1f} % of the AUC. Paired DP of healthy",
+        f"random less random, test texts, at a = {a:g} and b = {b:g}: {_gap(at_choice['test']['differences'][0])};",
+        f"at b = {other:g}: {_gap(fixed['test']['differences'][0])} ({healthy} against {random}; unhealthy random",
+        f"{unhealthy}). Against CDA: AUC {_gap(against['test']['auc'])},",
+        f"group DP {_gap(against['groups']['demographic_parity'])}. With b counted in all examples, as the paper does,",
+        f"paired DP at b = {other:g} is {_digits(paper)}, that of CDA {_digits(cda)}.",
+    ]
+    return "\n".join(lines)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _gap(value: Mapping[str, Any]) -> str:
+    low, high = value["ci95"]
+    return f"{value['difference']:+.3f} [{low:+.3f}, {high:+.3f}]".replace("-", "−")
+
+
 def tables() -> dict[str, str]:
     """Each table of the README by the name of its place."""
     studies = {
@@ -83,7 +114,7 @@ def tables() -> dict[str, str]:
     speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return {
         "study": study_table(studies["ccd_quality"]),
-        "diet": diet_table(studies["data_diet_quality"]),
+        "diet": f"{diet_table(studies['data_diet_quality'])}\n\n{diet_text(studies['data_diet_quality'])}",
         "refine": refine_quality.table(studies["refine_quality"]),
         "swaps": swap_quality.table(studies["swap_quality"]),
         "speed": speed_table(speed),

@@ -128,3 +128,20 @@ def refuse(module: str, expected: str, **inputs: Any) -> None:
     extra = [name for name, value in inputs.items() if value is not None]
     if extra:
         raise ValueError(f"{module}.compute() takes no {' and no '.join(extra)}; expected {expected}.")
+
+
+def one_of(module: str, **inputs: Any) -> Any:
+    """The input that was given of two or more names for the same; None if none was.
+
+    Args:
+        module: id of the module, for the message.
+        **inputs: inputs by name; None means not given.
+
+    Raises:
+        ValueError: more than one was given.
+    """
+    given = [name for name, value in inputs.items() if value is not None]
+    if len(given) > 1:
+        names = " alone, or ".join(f"{name}=..." for name in inputs)
+        refuse(module, f"{names} alone", **{name: inputs[name] for name in given[1:]})
+    return inputs[given[0]] if given else None

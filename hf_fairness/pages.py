@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hf_fairness.utils import require
@@ -27,6 +27,26 @@ def text(value: Any, digits: int = 3) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(text(part, digits) for part in value) + "]"
     return str(value)
+
+
+def numbers(result: Mapping[str, Any], keys: Sequence[str], digits: int = 3) -> Rows:
+    """Rows of a table of numbers: the key, its value and its interval.
+
+    Example:
+        >>> numbers({"rate": 0.25, "rate_ci95": [0.125, 0.5]}, ["rate"])
+        [['rate', '0.25', '[0.125, 0.5]']]
+    """
+    return [[key, text(result[key], digits), text(result[f"{key}_ci95"], digits)] for key in keys]
+
+
+def full_rows(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Rows of a typed table without an empty cell; 0 is not empty.
+
+    Example:
+        >>> full_rows([[1, "a"], [0, "b"], [None, "c"], ["", "d"]])
+        [[1, 'a'], [0, 'b']]
+    """
+    return [row for row in rows if all(cell is not None and str(cell).strip() for cell in row)]
 
 
 def build(

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from datasets import Dataset
 from tiny_bert import tiny_bert
+from transformers import Trainer
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap
+from hf_fairness.trainers import GEPruningCallback
+
+BATCH = 16
 
 VERBS = {"praised": 0, "helped": 0, "thanked": 0, "insulted": 1, "mocked": 1, "ignored": 1}
 THINGS = ["team", "guest", "judge", "crowd", "clerk", "pilot", "baker", "rival", "crew", "class"]
@@ -56,3 +61,33 @@ def tokenize(rows: Dataset, tokenizer: Any, max_length: int = 16) -> Dataset:
     return rows.map(
         tokenizer, batched=True, input_columns="text", fn_kwargs={"truncation": True, "max_length": max_length}
     )
+
+
+def make_trainer(rows: Dataset, args: Any, callbacks: Any = (), collator: Any = None, model: Any = None) -> Trainer:
+    """A plain Trainer of the tiny classifier, or of a model that is given."""
+    tiny, tokenizer = make_classifier()
+    return Trainer(
+        model=model if model is not None else tiny,
+        args=args,
+        train_dataset=rows,
+        processing_class=tokenizer,
+        data_collator=collator(tokenizer, rows) if collator else None,
+        callbacks=list(callbacks),
+    )
+
+
+def weights(model: Any) -> dict[str, torch.Tensor]:
+    """A copy of the weights by name."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def assert_equal_weights(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> None:
+    """Both are equal to the last bit."""
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        assert torch.equal(value, two[name]), name
+
+
+def live(trainer: Trainer) -> GEPruningCallback:
+    """The callback that a Trainer uses: after a restored checkpoint it is not the one that was passed."""
+    return next(each for each in trainer.callback_handler.callbacks if isinstance(each, GEPruningCallback))

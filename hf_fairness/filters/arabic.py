@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from hf_fairness.filters.letters import LetterTagger
 from hf_fairness.filters.protocol import FEMALE, MALE, NONE, Genders, bare, word_set
 
 #: tāʾ marbūṭa, and its presentation forms.
@@ -39,11 +40,8 @@ def _as_winomt(token: str) -> Genders:
     return frozenset({FEMALE if set(token) & set(_TA_MARBUTA) else MALE})
 
 
-_RULES = {"words": _by_words, "winomt": _as_winomt}
-
-
 @dataclass(frozen=True)
-class ArabicTagger:
+class ArabicTagger(LetterTagger):
     """Genders of Arabic words by tāʾ marbūṭa.
 
     Verbs count as masculine unless they end like feminine nouns: use it on the words for a person, not to count
@@ -65,18 +63,5 @@ class ArabicTagger:
         [['female'], [], ['male']]
     """
 
-    rules: str = "words"
-
-    def __post_init__(self) -> None:
-        if self.rules not in _RULES:
-            raise ValueError(f"rules is one of {', '.join(_RULES)}; got {self.rules!r}.")
-
-    @property
-    def name(self) -> str:
-        """What results state."""
-        return f"last letters (ar, {self.rules} rules)"
-
-    def genders(self, sentences: Sequence[Sequence[str]]) -> list[list[Genders]]:
-        """Genders of every token: see :class:`hf_fairness.filters.GenderTagger`."""
-        rule = _RULES[self.rules]
-        return [[rule(token) for token in sentence] for sentence in sentences]
+    lang = "ar"
+    RULES: ClassVar = {"words": _by_words, "winomt": _as_winomt}

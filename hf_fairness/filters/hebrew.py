@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from hf_fairness.filters.letters import LetterTagger
 from hf_fairness.filters.protocol import FEMALE, MALE, NONE, Genders, bare, word_set
 
 #: Feminine endings of nouns, adjectives and verbs in the past.
@@ -58,11 +59,8 @@ def _as_gfst(token: str) -> Genders:
     return frozenset({MALE}) if token.endswith(_GFST_MASCULINE) else NONE
 
 
-_RULES = {"words": _by_words, "winomt": _as_winomt, "gfst": _as_gfst}
-
-
 @dataclass(frozen=True)
-class HebrewTagger:
+class HebrewTagger(LetterTagger):
     """Genders of Hebrew words by their last letter.
 
     Args:
@@ -83,18 +81,5 @@ class HebrewTagger:
         [['female'], ['female'], [], ['female', 'male']]
     """
 
-    rules: str = "words"
-
-    def __post_init__(self) -> None:
-        if self.rules not in _RULES:
-            raise ValueError(f"rules is one of {', '.join(_RULES)}; got {self.rules!r}.")
-
-    @property
-    def name(self) -> str:
-        """What results state."""
-        return f"last letters (he, {self.rules} rules)"
-
-    def genders(self, sentences: Sequence[Sequence[str]]) -> list[list[Genders]]:
-        """Genders of every token: see :class:`hf_fairness.filters.GenderTagger`."""
-        rule = _RULES[self.rules]
-        return [[rule(token) for token in sentence] for sentence in sentences]
+    lang = "he"
+    RULES: ClassVar = {"words": _by_words, "winomt": _as_winomt, "gfst": _as_gfst}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.scores.compare import paired_comparison
+from hf_fairness.scores.compare import paired_comparisons
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.rates import interval, ratio, resampled_sums
 from hf_fairness.scores.statistics import (
@@ -174,8 +174,7 @@ def bias_ir_change(
     statistics["mean_deviation"] = lambda sums: _mean_deviation(_ratios(sums, k))
     options: dict[str, Any] = {"clusters": first.units, "n_bootstrap": n_bootstrap, "seed": seed}
     result: dict[str, Any] = {}
-    for name, statistic in statistics.items():
-        found = paired_comparison(first.columns, second.columns, statistic=statistic, **options)
+    for name, found in paired_comparisons(first.columns, second.columns, statistics, **options).items():
         result |= {f"{name}_change": found["difference"], f"{name}_change_ci95": found["difference_ci95"]}
         result |= {f"{name}_change_p_value": found["p_value"], "convention": found["convention"]}
     return result

@@ -15,8 +15,6 @@ from hf_fairness.scores.rates import interval, ratio, resampled_sums
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, generator
 from hf_fairness.utils import FairnessWarning
 
-Places = NDArray[np.intp]
-
 
 def challenge_accuracy(
     predictions: Sequence[str],

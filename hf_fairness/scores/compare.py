@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from hf_fairness.scores.statistics import (
     generator,
 )
 
+#: From column sums, shape (m, k), to a value each, shape (m,).
+Statistic = Callable[[Floats], Floats]
 #: Swaps looked at unless told otherwise.
 N_SWAPS = 10_000
 
@@ -53,35 +55,41 @@ def _random_swaps(counts: NDArray[np.intp], n_samples: int, seed: int) -> Iterat
         yield chosen, np.ones(rows)
 
 
-def _swap_test(
-    left: Floats, right: Floats, statistic: Callable[[Floats], Floats], n_samples: int, seed: int
-) -> tuple[float, str]:
-    """Two-sided p-value of the difference, and how it was found; units are rows of ``left`` and ``right``."""
+def _swap_tests(
+    left: Floats, right: Floats, statistics: Mapping[str, Statistic], n_samples: int, seed: int
+) -> tuple[dict[str, float], str]:
+    """Two-sided p-values of the differences, and how they were found; units are rows of ``left`` and ``right``."""
     sums = left.sum(axis=0, keepdims=True), right.sum(axis=0, keepdims=True)
     moves = right - left
     moves = moves[moves.any(axis=1)]  # a unit on which the models agree changes nothing when swapped
     if not len(moves):
-        return 1.0, "exact"
-    values = statistic(np.concatenate(sums))
-    observed, slack = abs(values[0] - values[1]), 1e-12 * np.abs(values).max()
+        return dict.fromkeys(statistics, 1.0), "exact"
+    least = {}
+    for name, statistic in statistics.items():
+        values = statistic(np.concatenate(sums))
+        least[name] = abs(values[0] - values[1]) - 1e-12 * np.abs(values).max()
     kinds, often = distinct_rows(moves)
     counts = often.astype(np.intp)
     exact = math.prod(int(count) + 1 for count in counts) <= n_samples
-    hits = total = 0.0
+    hits, total = dict.fromkeys(statistics, 0.0), 0.0
     for chosen, weight in _all_swaps(counts) if exact else _random_swaps(counts, n_samples, seed):
         moved = chosen @ kinds
-        gaps = np.abs(statistic(sums[0] + moved) - statistic(sums[1] - moved))
-        # An undefined statistic is no evidence against chance.
-        hits += float(weight @ (np.isnan(gaps) | (gaps >= observed - slack)))
+        one, other = sums[0] + moved, sums[1] - moved
+        for name, statistic in statistics.items():
+            gaps = np.abs(statistic(one) - statistic(other))
+            # An undefined statistic is no evidence against chance.
+            hits[name] += float(weight @ (np.isnan(gaps) | (gaps >= least[name])))
         total += float(weight.sum())
-    return (min(1.0, hits / total), "exact") if exact else ((1.0 + hits) / (1.0 + total), "monte_carlo")
+    if exact:
+        return {name: min(1.0, found / total) for name, found in hits.items()}, "exact"
+    return {name: (1.0 + found) / (1.0 + total) for name, found in hits.items()}, "monte_carlo"
 
 
 def paired_comparison(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    statistic: Callable[[Floats], Floats] | None = None,
+    statistic: Statistic | None = None,
     clusters: Sequence[Hashable] | NDArray[Any] | None = None,
     n_samples: int = N_SWAPS,
     n_bootstrap: int = N_BOOTSTRAP,
@@ -127,36 +135,76 @@ def paired_comparison(
     first, second = as_values(first, "a", ndim=1 if one else 2), as_values(second, "b", ndim=1 if one else 2)
     if first.shape != second.shape:
         raise ValueError(f"a and b must be the same items; got shapes {first.shape} and {second.shape}.")
-    if n_samples < 1:
-        raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
     if statistic is None:
         if not one:
             raise ValueError("Several columns need statistic=..., a function of their sums.")
         ones = np.ones(len(first))
         first, second = np.stack([first, ones], axis=1), np.stack([second, ones], axis=1)
-    function = statistic or _mean
     if one and statistic is not None:
         first, second = first[:, None], second[:, None]
-    values = [float(function(side.sum(axis=0, keepdims=True))[0]) for side in (first, second)]
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError(f"statistic is undefined on the data: {values[0]} for a, {values[1]} for b.")
-    width = first.shape[1]
+    statistics = {"statistic": statistic or _mean}
+    options: dict[str, Any] = {"clusters": clusters, "n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
+    return paired_comparisons(first, second, statistics, **options)["statistic"]
+
+
+def paired_comparisons(
+    a: ArrayLike,
+    b: ArrayLike,
+    statistics: Mapping[str, Statistic],
+    *,
+    clusters: Sequence[Hashable] | NDArray[Any] | None = None,
+    n_samples: int = N_SWAPS,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+) -> dict[str, dict[str, Any]]:
+    """``paired_comparison`` of several statistics of the same columns, which share their resamples and swaps.
+
+    Args:
+        a: the first model's columns, shape (n, k).
+        b: the second model's, same items in the same order.
+        statistics: by name, each from column sums, shape (m, k), to shape (m,), NaN where undefined.
+        clusters: as in ``paired_comparison``.
+        n_samples: as in ``paired_comparison``.
+        n_bootstrap: as in ``paired_comparison``.
+        seed: as in ``paired_comparison``.
+
+    Returns:
+        By name what ``paired_comparison`` returns.
+
+    Raises:
+        ValueError: different items, NaN, a statistic that is undefined on the data.
+    """
+    first, second = as_values(a, "a", ndim=2), as_values(b, "b", ndim=2)
+    if first.shape != second.shape:
+        raise ValueError(f"a and b must be the same items; got shapes {first.shape} and {second.shape}.")
+    if n_samples < 1:
+        raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
+    values = {
+        name: [float(statistic(side.sum(axis=0, keepdims=True))[0]) for side in (first, second)]
+        for name, statistic in statistics.items()
+    }
+    for name, (one, other) in values.items():
+        if not (math.isfinite(one) and math.isfinite(other)):
+            raise ValueError(f"{name} is undefined on the data: {one} for a, {other} for b.")
+    n, width = first.shape
     draws = resampled_sums(np.hstack([first, second]), clusters=clusters, n_bootstrap=n_bootstrap, seed=seed)
-    n = len(first)
     if clusters is not None:
         index = cluster_index(clusters, n)
         first, second = cluster_sums(first, index), cluster_sums(second, index)
-    p_value, method = _swap_test(first, second, function, n_samples, seed)
+    p_values, method = _swap_tests(first, second, statistics, n_samples, seed)
     return {
-        "a": values[0],
-        "b": values[1],
-        "difference": values[0] - values[1],
-        "difference_ci95": interval(function(draws[:, :width]) - function(draws[:, width:])),
-        "p_value": p_value,
-        "method": method,
-        "n": n,
-        "n_units": len(first),
-        "convention": CONVENTION,
+        name: {
+            "a": values[name][0],
+            "b": values[name][1],
+            "difference": values[name][0] - values[name][1],
+            "difference_ci95": interval(statistic(draws[:, :width]) - statistic(draws[:, width:])),
+            "p_value": p_values[name],
+            "method": method,
+            "n": n,
+            "n_units": len(first),
+            "convention": CONVENTION,
+        }
+        for name, statistic in statistics.items()
     }
 
 

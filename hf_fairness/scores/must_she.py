@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hf_fairness.scores.compare import N_SWAPS, paired_comparison
+from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.multiple_tests import holm
 from hf_fairness.scores.rates import interval, ratio, resampled_sums
@@ -145,19 +145,9 @@ def compare_must_she(
     if left.shape != right.shape or (left[:, 0] != right[:, 0]).any():
         raise ValueError("a and b must be two systems on the same rows; their numbers of terms differ.")
     sides = [_statistics(side.sum(axis=0, keepdims=True)) for side in (left, right)]
-    found = {
-        name: paired_comparison(
-            left,
-            right,
-            statistic=_one(name),
-            clusters=clusters,
-            n_samples=n_samples,
-            n_bootstrap=n_bootstrap,
-            seed=seed,
-        )
-        for name in sides[0]
-        if not any(np.isnan(side[name][0]) for side in sides)
-    }
+    defined = {name: _one(name) for name in sides[0] if not any(np.isnan(side[name][0]) for side in sides)}
+    options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
+    found = paired_comparisons(left, right, defined, clusters=clusters, **options)
     adjusted = holm([one["p_value"] for one in found.values()])
     keys = ("a", "b", "difference", "difference_ci95", "p_value", "method")
     return {

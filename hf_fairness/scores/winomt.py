@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.scores.compare import N_SWAPS, paired_comparison
+from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.multiple_tests import holm
 from hf_fairness.scores.rates import interval, resampled_sums
@@ -156,22 +156,15 @@ def compare_winomt(
     left, right = columns_of(a, groups, rounding), columns_of(b, groups, rounding)
     if left.keys() != right.keys():
         raise ValueError("Either both systems say which rows were aligned, or neither does.")
-    found = {}
-    for name, statistic in statistics_of(a, groups, rounding).items():
-        if any(
-            np.isnan(statistic({key: value.sum(keepdims=True) for key, value in side.items()}))
-            for side in (left, right)
-        ):
-            continue
-        found[name] = paired_comparison(
-            np.stack(list(left.values()), axis=1),
-            np.stack(list(right.values()), axis=1),
-            statistic=_of_sums(statistic, left),
-            clusters=a.clusters,
-            n_samples=n_samples,
-            n_bootstrap=n_bootstrap,
-            seed=seed,
-        )
+    sides = [{key: value.sum(keepdims=True) for key, value in side.items()} for side in (left, right)]
+    defined = {
+        name: _of_sums(statistic, left)
+        for name, statistic in statistics_of(a, groups, rounding).items()
+        if not any(np.isnan(statistic(side)[0]) for side in sides)
+    }
+    matrices = [np.stack(list(side.values()), axis=1) for side in (left, right)]
+    options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
+    found = paired_comparisons(*matrices, defined, clusters=a.clusters, **options)
     adjusted = holm([one["p_value"] for one in found.values()])
     keys = ("a", "b", "difference", "difference_ci95", "p_value", "method")
     return {

@@ -25,9 +25,9 @@ def measure(model: str, rows: list[list[str]]) -> tuple[pages.Rows, str]:
     Returns:
         One row per number, and the counts.
     """
-    full = [row for row in rows if all(str(cell or "").strip() for cell in row)]
+    full = pages.full_rows(rows)
     result = cced(model.strip(), {name: [row[place] for row in full] for place, name in enumerate(VERSIONS)})
-    found = [[key, pages.text(result[key], 4), pages.text(result[f"{key}_ci95"], 4)] for key in KEYS]
+    found = pages.numbers(result, KEYS, 4)
     return (
         found,
         f"{result['n']} texts used, {result['n_skipped']} without a difference between the versions.",

@@ -22,12 +22,12 @@ def measure(rows: list[list[Any]]) -> tuple[pages.Rows, str]:
     Returns:
         One row per number, and a line of text.
     """
-    full = [row for row in rows if all(str(cell if cell is not None else "").strip() for cell in row)]
+    full = pages.full_rows(rows)
     columns = [[float(row[place]) for row in full] for place in range(4)]
     result = counterfactual_flip(
         dict(zip(VERSIONS, columns[:2], strict=True)), probabilities=dict(zip(VERSIONS, columns[2:], strict=True))
     )
-    found = [[key, pages.text(result[key]), pages.text(result[f"{key}_ci95"])] for key in KEYS]
+    found = pages.numbers(result, KEYS)
     return found, f"{result['n_flipped']} of {result['n']} texts get another label when their group words change."
 
 

@@ -87,12 +87,7 @@ class CrowSPairs(hf_fairness.modules.Measurement):
         references: Any = None,
         **options: Any,
     ) -> dict[str, Any]:
-        if rows is not None:
-            hf_fairness.modules.refuse("crows_pairs", "rows=... alone, or references=... alone", references=references)
-        if scores is not None:
-            hf_fairness.modules.refuse(
-                "crows_pairs", "scores=... alone, or predictions=... alone", predictions=predictions
-            )
-        rows = references if rows is None else rows
+        rows = hf_fairness.modules.one_of("crows_pairs", rows=rows, references=references)
+        scores = hf_fairness.modules.one_of("crows_pairs", scores=scores, predictions=predictions)
         hf_fairness.modules.need("crows_pairs", rows=rows)
-        return crows_pairs(rows, scores=predictions if scores is None else scores, **options)
+        return crows_pairs(rows, scores=scores, **options)

@@ -20,10 +20,10 @@ def measure(rows: list[list[Any]]) -> tuple[pages.Rows, str]:
     Returns:
         One row per number, and a line of text.
     """
-    full = [row for row in rows if all(str(cell if cell is not None else "").strip() for cell in row)]
+    full = pages.full_rows(rows)
     predictions, groups = [float(row[0]) for row in full], [str(row[1]) for row in full]
     result = demographic_parity(predictions, groups)
-    found = [[key, pages.text(result[key]), pages.text(result[f"{key}_ci95"])] for key in KEYS]
+    found = pages.numbers(result, KEYS)
     rates = ", ".join(
         f"{name}: {pages.text(row['positive_rate'])} of {row['n']}" for name, row in result["rates"].items()
     )

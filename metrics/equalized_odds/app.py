@@ -24,10 +24,10 @@ def measure(rows: list[list[Any]]) -> tuple[pages.Rows, str]:
     Returns:
         One row per number, and a line of text.
     """
-    full = [row for row in rows if all(str(cell if cell is not None else "").strip() for cell in row)]
+    full = pages.full_rows(rows)
     predictions, references = ([float(row[place]) for row in full] for place in (0, 1))
     result = equalized_odds(predictions, references, [str(row[2]) for row in full])
-    found = [[key, pages.text(result[key]), pages.text(result[f"{key}_ci95"])] for key in KEYS]
+    found = pages.numbers(result, KEYS)
     rates = ", ".join(
         f"{name}: {pages.text(row['true_positive_rate'])} and {pages.text(row['false_positive_rate'])}"
         for name, row in result["rates"].items()

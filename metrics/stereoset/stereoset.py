@@ -88,12 +88,7 @@ class StereoSet(hf_fairness.modules.Measurement):
         references: Any = None,
         **options: Any,
     ) -> dict[str, Any]:
-        if rows is not None:
-            hf_fairness.modules.refuse("stereoset", "rows=... alone, or references=... alone", references=references)
-        if scores is not None:
-            hf_fairness.modules.refuse(
-                "stereoset", "scores=... alone, or predictions=... alone", predictions=predictions
-            )
-        rows = references if rows is None else rows
+        rows = hf_fairness.modules.one_of("stereoset", rows=rows, references=references)
+        scores = hf_fairness.modules.one_of("stereoset", scores=scores, predictions=predictions)
         hf_fairness.modules.need("stereoset", rows=rows)
-        return stereoset(rows, scores=predictions if scores is None else scores, **options)
+        return stereoset(rows, scores=scores, **options)

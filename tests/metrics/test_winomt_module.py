@@ -147,6 +147,16 @@ def test_translations_give_the_logged_numbers(winomt, shared, root, rows, logged
     assert len(found["professions"]) == 104
 
 
+LANGUAGE_NAMES = {"de": "German", "ru": "Russian", "he": "Hebrew", "es": "Spanish", "fr": "French", "it": "Italian"}
+
+
+@pytest.mark.parametrize("lang", BARS)
+def test_the_card_tells_what_our_rules_give(winomt, shared, root, rows, lang):
+    found = translated(winomt, shared, rows, lang, rounding="original", rules="agreement")
+    card = " ".join((root / "metrics/winomt/README.md").read_text(encoding="utf-8").split())
+    assert f"{100 * found['delta_g']:.1f} in {LANGUAGE_NAMES[lang]}" in card
+
+
 @pytest.mark.parametrize("lang", ["de", "ru", "he"])
 def test_translations_give_the_authors_prediction_in_every_aligned_row(winomt, shared, rows, gold, lang):
     found = translated(winomt, shared, rows, lang, items=True)
