@@ -162,9 +162,9 @@ def compare_winomt(
         for name, statistic in statistics_of(a, groups, rounding).items()
         if not any(np.isnan(statistic(side)[0]) for side in sides)
     }
-    matrices = [np.stack(list(side.values()), axis=1) for side in (left, right)]
+    first, second = (np.stack(list(side.values()), axis=1) for side in (left, right))
     options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
-    found = paired_comparisons(*matrices, defined, clusters=a.clusters, **options)
+    found = paired_comparisons(first, second, defined, clusters=a.clusters, **options)
     adjusted = holm([one["p_value"] for one in found.values()])
     keys = ("a", "b", "difference", "difference_ci95", "p_value", "method")
     return {
