@@ -2,13 +2,17 @@
 
 from hf_fairness.filters.apertium import ApertiumTagger
 from hf_fairness.filters.arabic import ArabicTagger
+from hf_fairness.filters.drops import Kept, OneGroup, TooFewPairsError, drops
 from hf_fairness.filters.genders import LANGUAGES, gender_tagger, predict_genders, rule_tagger
 from hf_fairness.filters.german import GermanTagger
 from hf_fairness.filters.hebrew import HebrewTagger
 from hf_fairness.filters.lexicon import LexiconTagger
+from hf_fairness.filters.pair_length import PairLength
 from hf_fairness.filters.protocol import GENDERS, Genders, GenderTagger
 from hf_fairness.filters.pymorphy import PymorphyTagger
+from hf_fairness.filters.source import SourceGender
 from hf_fairness.filters.spacy_morph import SpacyMorphTagger
+from hf_fairness.filters.target import GrammaticalGender, TargetGender
 
 __all__ = [
     "GENDERS",
@@ -18,10 +22,18 @@ __all__ = [
     "GenderTagger",
     "Genders",
     "GermanTagger",
+    "GrammaticalGender",
     "HebrewTagger",
+    "Kept",
     "LexiconTagger",
+    "OneGroup",
+    "PairLength",
     "PymorphyTagger",
+    "SourceGender",
     "SpacyMorphTagger",
+    "TargetGender",
+    "TooFewPairsError",
+    "drops",
     "gender_tagger",
     "predict_genders",
     "rule_tagger",

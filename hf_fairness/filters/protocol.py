@@ -41,6 +41,13 @@ class GenderTagger(Protocol):
         """
 
 
+class PersonTagger(GenderTagger, Protocol):
+    """A tagger that also tells which nouns name persons."""
+
+    def persons(self, sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
+        """Whether each token is a noun for a person (or another living being, where the tagger knows no closer)."""
+
+
 def word_set(text: str) -> frozenset[str]:
     """The words of a list that is written with spaces."""
     return frozenset(text.split())

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hf_fairness.filters.protocol import FEMALE, MALE, NEUTRAL, NONE, Genders, bare
+from hf_fairness.filters.protocol import FEMALE, MALE, NEUTRAL, Genders, bare
 from hf_fairness.utils import package_versions, require
 
 #: Grammemes of OpenCorpora.
 _GENDERS = {"masc": MALE, "femn": FEMALE, "neut": NEUTRAL}
+#: A noun for a living being.
+_PERSON = frozenset({"NOUN", "anim"})
 _DICTIONARIES = {"ru": "pymorphy3_dicts_ru", "uk": "pymorphy3_dicts_uk"}
 
 
@@ -57,6 +59,10 @@ class PymorphyTagger:
         """Genders of every token: see :class:`hf_fairness.filters.GenderTagger`."""
         return [[_word_genders(self.lang, self.readings, token) for token in sentence] for sentence in sentences]
 
+    def persons(self, sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
+        """Whether each token is a noun for a living being in one of the readings that count."""
+        return [[_is_person(self.lang, self.readings, token) for token in sentence] for sentence in sentences]
+
 
 @functools.lru_cache(maxsize=2)
 def _analyzer(lang: str) -> Any:
@@ -66,15 +72,22 @@ def _analyzer(lang: str) -> Any:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _word_genders(lang: str, readings: str, token: str) -> Genders:
+    tags = _tags(lang, readings, token)
+    return frozenset(_GENDERS[tag.gender] for tag in tags if tag.gender is not None)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _is_person(lang: str, readings: str, token: str) -> bool:
+    return any(_PERSON in tag for tag in _tags(lang, readings, token))
+
+
+def _tags(lang: str, readings: str, token: str) -> list[Any]:
     word = bare(token)
-    if not word:
-        return NONE
-    tags = [parse.tag for parse in _analyzer(lang).parse(word)]
-    return frozenset(_GENDERS[tag.gender] for tag in _READINGS[readings](tags) if tag.gender is not None)
+    return _READINGS[readings]([parse.tag for parse in _analyzer(lang).parse(word)]) if word else []
 
 
 def _person(tags: list[Any]) -> list[Any]:
-    return [tag for tag in tags if {"NOUN", "anim"} in tag and tag.gender is not None] or tags[:1]
+    return [tag for tag in tags if _PERSON in tag and tag.gender is not None] or tags[:1]
 
 
 _READINGS = {"best": lambda tags: tags[:1], "all": lambda tags: tags, "person": _person}

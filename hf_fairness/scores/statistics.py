@@ -242,3 +242,37 @@ def paired_difference(
     gap = first - second
     interval = bootstrap_ci(gap, clusters=clusters, n_bootstrap=n_bootstrap, confidence=confidence, seed=seed)
     return {"difference": float(gap.mean()), "difference_ci95": interval, "n": len(gap)}
+
+
+def share_interval(hits: int, n: int) -> list[float]:
+    """95 % interval of a share by Wilson's score, which is no point where none or all of the rows are hits.
+
+    Args:
+        hits: rows that have the property.
+        n: rows, at least one.
+
+    Returns:
+        ``[low, high]``.
+
+    Raises:
+        ValueError: no rows, more hits than rows.
+
+    Source:
+        Wilson 1927, *Probable Inference, the Law of Succession, and Statistical Inference*.
+
+    Example:
+        >>> [round(end, 3) for end in share_interval(0, 100)]
+        [0.0, 0.037]
+    """
+    if not 0 <= hits <= n or n < 1:
+        raise ValueError(f"Wanted 0 to n hits among n rows, at least one row; got {hits} of {n}.")
+    from scipy.stats import binomtest  # takes half a second to import
+
+    return [float(end) for end in binomtest(hits, n).proportion_ci(method="wilson")]
+
+
+def share_entry(key: str, hits: int, n: int) -> dict[str, Any]:
+    """A share and its interval as entries of a result; None where there are no rows."""
+    if not n:
+        return {key: None, f"{key}_ci95": None}
+    return {key: hits / n, f"{key}_ci95": share_interval(hits, n)}

@@ -1,0 +1,73 @@
+"""Pairs that no translator should learn from: unreadable, empty, too long, or of unlike length."""
+
+from __future__ import annotations
+
+import re
+
+from hf_fairness.filters.encoding import readable
+from hf_fairness.maps import MapFunction, Row, Texts
+
+#: An elided word keeps its apostrophe: *l'* and *amica*.
+_TOKENS = re.compile(r"\w+['’]?|[^\w\s]")
+
+
+class PairLength(MapFunction):
+    """Say of each pair why it is dropped, and ``""`` where it is kept.
+
+    Tokens are runs of letters and digits, and single signs. The first reason that holds is given: ``"encoding"`` (a
+    side was decoded wrongly: see :func:`hf_fairness.filters.encoding.readable`), ``"empty"`` (a side without tokens),
+    ``"too_long"``, ``"length_ratio"``.
+
+    Args:
+        source_column: column of the source texts.
+        target_column: column of the translations.
+        max_tokens: most tokens of either side.
+        max_ratio: most tokens of the longer side for each of the shorter one.
+        output_column: the column that is added.
+
+    Raises:
+        TypeError: a text is none (at the call, with row and column).
+        ValueError: a limit below 1, a column that is missing, or one that would be overwritten.
+
+    Source:
+        Choubey et al. 2021, appendix A: over 250 words, ratio over 1.5.
+
+    Example:
+        >>> from hf_fairness.filters import PairLength
+        >>> rows = {"source": ["She left.", "Yes", ""], "target": ["Se n'è andata.", "Sì, certo!", "x"]}
+        >>> PairLength(max_ratio=2.5)(rows)["length_reason"]
+        ['', 'length_ratio', 'empty']
+    """
+
+    def __init__(
+        self,
+        source_column: str = "source",
+        target_column: str = "target",
+        *,
+        max_tokens: int = 250,
+        max_ratio: float = 1.5,
+        output_column: str = "length_reason",
+    ) -> None:
+        super().__init__((source_column, target_column))
+        if not max_tokens >= 1 or not max_ratio >= 1:
+            raise ValueError(f"max_tokens and max_ratio must be at least 1; got {max_tokens!r} and {max_ratio!r}.")
+        self.max_tokens, self.max_ratio = max_tokens, max_ratio
+        self.output_column = output_column
+
+    def outputs(self) -> dict[str, str]:
+        """The column that is added, with its type."""
+        return {self.output_column: "string"}
+
+    def rewrite(self, texts: Texts, key: str) -> Row:
+        """The reason for one pair."""
+        return {self.output_column: self._reason(texts)}
+
+    def _reason(self, texts: Texts) -> str:
+        if not all(map(readable, texts)):
+            return "encoding"
+        short, long = sorted(len(_TOKENS.findall(text)) for text in texts)
+        if not short:
+            return "empty"
+        if long > self.max_tokens:
+            return "too_long"
+        return "length_ratio" if long > self.max_ratio * short else ""

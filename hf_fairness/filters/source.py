@@ -1,0 +1,124 @@
+"""The source filter of GFST: which group a sentence of the source language speaks of, by its pronouns and words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.filters.gfst_words import gfst_split, gfst_titles, gfst_words
+from hf_fairness.filters.source_words import SourceWords, attribute_words, capitalised_words, letter_words
+from hf_fairness.maps import MapFunction, Row, Texts
+
+#: Labels beside the names of the groups: words of several groups, and no pronoun of any.
+MIXED, NONE = "mixed", "none"
+
+
+class SourceGender(MapFunction):
+    """Label each text with the one group that it speaks of, with ``"mixed"`` or with ``"none"``.
+
+    A text speaks of a group when it has a pronoun of it, no pronoun of another group, and no word of another group.
+    ``"none"``: no pronoun of any group, whatever other words there are. ``"mixed"``: a pronoun, and words of several
+    groups.
+
+    The default words are the pronouns and terms of the attribute, as runs of letters in any case: in "She's",
+    "mother's", "“her”" and "mother-in-law" the pronoun and the noun are found. Everything that could be a word of
+    another group counts, names and fixed phrases too ("Mother Teresa", "man-made"), so that a selected text has none;
+    only a title that is spelled like a common word ("Miss") counts with a capital alone. A word that several groups of
+    an attribute share fits each of them.
+
+    ``wordlist="gfst"`` is the rule of the authors' release (:mod:`hf_fairness.filters.gfst_words`).
+
+    Args:
+        text_column: column of the texts.
+        wordlist: ``"default"`` or ``"gfst"``.
+        attribute: name, file or object; each of its groups needs pronouns.
+        output_column: the column that is added.
+
+    Raises:
+        TypeError: a text is none (at the call, with row and column).
+        ValueError: unknown word list or attribute, a group without pronouns, or other groups than those of the
+            authors' list; a column that is missing, or one that would be overwritten.
+
+    Source:
+        Choubey et al. 2021, section 2 (FilterSrc). Back-translation (section 6.3) uses it on the translations.
+
+    Example:
+        >>> from hf_fairness.filters import SourceGender
+        >>> texts = ["She's late.", "He met the prince.", "He met his mother-in-law.", "The king left."]
+        >>> SourceGender()({"text": texts})["source_gender"]
+        ['female', 'male', 'mixed', 'none']
+    """
+
+    def __init__(
+        self,
+        text_column: str = "text",
+        *,
+        wordlist: str = "default",
+        attribute: str | Path | Attribute = "gender",
+        output_column: str = "source_gender",
+    ) -> None:
+        super().__init__(text_column)
+        if wordlist not in _WORDLISTS:
+            raise ValueError(f"wordlist is one of {', '.join(_WORDLISTS)}; got {wordlist!r}.")
+        self.wordlist = wordlist
+        self.attribute = load_attribute(attribute)
+        self.output_column = output_column
+        _rule(wordlist, self.attribute)  # fail now, not in the middle of a map
+
+    def outputs(self) -> dict[str, str]:
+        """The column that is added, with its type."""
+        return {self.output_column: "string"}
+
+    def rewrite(self, texts: Texts, key: str) -> Row:
+        """The label of one text."""
+        return {self.output_column: _rule(self.wordlist, self.attribute)(texts[0])}
+
+    def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
+        """The labels of many texts."""
+        label = _rule(self.wordlist, self.attribute)
+        return {self.output_column: [label(text) for (text,) in rows]}
+
+
+class _WordList(NamedTuple):
+    """Which words, and how they are found in a text."""
+
+    words: Callable[[Attribute], SourceWords]
+    split: Callable[[str], list[str]]
+    in_capitals: Callable[[str], set[str]]
+
+
+_WORDLISTS = {
+    "default": _WordList(attribute_words, letter_words, capitalised_words),
+    "gfst": _WordList(gfst_words, gfst_split, gfst_titles),
+}
+
+
+@functools.lru_cache(maxsize=8)
+def _rule(wordlist: str, attribute: Attribute) -> Callable[[str], str]:
+    """From a text to its label."""
+    list_words, split, in_capitals = _WORDLISTS[wordlist]
+    known = list_words(attribute)
+    pronouns, everything = (frozenset().union(*by.values()) for by in (known.pronouns, known.words))
+    own = list(known.words.items())
+    phrases = [(group, phrase) for group, rows in known.phrases.items() for phrase in rows]
+    capitalised = known.capitalised
+
+    def label(text: str) -> str:
+        words = split(text)
+        found = everything.intersection(words)
+        if pronouns.isdisjoint(found):
+            return NONE
+        if not capitalised.isdisjoint(found):
+            found -= capitalised - in_capitals(text)
+        fitting = [name for name, terms in own if found <= terms]
+        group = fitting[0] if len(fitting) == 1 else MIXED
+        if phrases and group != MIXED:
+            joined = f" {' '.join(words)} "
+            if any(other != group and phrase in joined for other, phrase in phrases):
+                return MIXED
+        return group
+
+    return label

@@ -1,0 +1,151 @@
+"""The filters as ``datasets`` maps them: any batch, order, process or stream; and the whole chain."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset, Value
+from datasets.fingerprint import Hasher
+
+from hf_fairness import filters
+from hf_fairness.filters import (
+    GrammaticalGender,
+    Kept,
+    OneGroup,
+    PairLength,
+    SourceGender,
+    TargetGender,
+    drops,
+)
+from hf_fairness.maps import MapFunction
+
+SENTENCES = [
+    ("She's an engineer.", "Sie ist Ingenieurin."),
+    ("He thanked his doctor.", "Er dankte seinem Arzt."),
+    ("She thanked her doctor.", "Sie dankte ihrem Arzt."),
+    ("He met her.", "Er traf sie."),
+    ("It rained.", "Es regnete."),
+    ("She left.", ""),
+    ("His book fell.", "Das Buch fiel."),
+    ("Her “teacher” left.", "Die Lehrerin ging."),
+    ("He left\ufffd.", "Der Lehrer ging."),
+    ("He left.", "Der Lehrer ging " * 120),
+]
+DATA = Dataset.from_dict(
+    {
+        "id": list(range(len(SENTENCES))),
+        "source": [source for source, _ in SENTENCES],
+        "target": [target for _, target in SENTENCES],
+        "wanted": ["female", "male", "mixed", "none", "female"] * 2,
+    }
+)
+NOUNS = ["Arzt", "Ärzte", "Ärztin", "Lehrer", "Lehrerin", "Lehrerinnen"]
+FUNCTIONS: dict[str, MapFunction] = {
+    "source": SourceGender("source"),
+    "source-gfst": SourceGender("source", wordlist="gfst", output_column="authors"),
+    "target": TargetGender(lang="de", gender_column="wanted"),
+    "target-nouns": TargetGender(
+        lang="de",
+        gender_column="wanted",
+        human_nouns_only=True,
+        nouns=NOUNS,
+        output_column="nouns",
+    ),
+    "grammar": GrammaticalGender("target", lang="de", pronouns=True),
+    "length": PairLength(),
+}
+
+
+@pytest.fixture(params=FUNCTIONS)
+def function(request: pytest.FixtureRequest) -> MapFunction:
+    return FUNCTIONS[request.param]
+
+
+def by_id(rows: Any) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def test_every_map_function_is_here() -> None:
+    exported = [getattr(filters, name) for name in filters.__all__]
+    kinds = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, MapFunction)}
+    assert {type(function) for function in FUNCTIONS.values()} == kinds
+
+
+def test_same_rows_whatever_the_batch_order_or_stream(function: MapFunction) -> None:
+    ((name, kind),) = function.outputs().items()
+    wanted = [{**row, **function({key: row[key] for key in row})} for row in DATA]
+    assert len({row[name] for row in wanted}) > 1  # something happens
+    for batch_size in (1, 3, 1000):
+        mapped = DATA.map(function, batched=True, batch_size=batch_size)
+        assert list(mapped) == wanted
+        assert mapped.features[name] == Value(kind)
+    assert list(DATA.map(function)) == wanted
+    assert by_id(DATA.shuffle(seed=1).map(function, batched=True, batch_size=4)) == wanted
+    stream = DATA.to_iterable_dataset(num_shards=2)
+    mapped = stream.map(function, batched=True, batch_size=3, features=function.features(stream.features))
+    assert by_id(mapped) == wanted
+    assert mapped.features[name] == Value(kind)
+
+
+def test_two_processes() -> None:
+    for name in ("source", "target"):
+        function = FUNCTIONS[name]
+        assert list(DATA.map(function, batched=True, num_proc=2)) == list(DATA.map(function, batched=True))
+
+
+def test_hash_survives_a_call_and_a_pickle(function: MapFunction) -> None:
+    before = Hasher.hash(function)
+    first = function(DATA[:])
+    assert Hasher.hash(function) == before
+    clone = pickle.loads(pickle.dumps(function))
+    assert Hasher.hash(clone) == before
+    assert clone(DATA[:]) == first
+
+
+def test_hashes_are_the_same_in_a_new_process() -> None:
+    code = (
+        "import sys, json; sys.path.insert(0, sys.argv[1]); import test_filter_maps as t; print(json.dumps(t.hashes()))"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"  # another order of sets
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == hashes()
+
+
+def hashes() -> dict[str, str]:
+    return {name: Hasher.hash(function) for name, function in FUNCTIONS.items()}
+
+
+def test_hashes_differ() -> None:
+    more = [
+        SourceGender("source", output_column="authors"),
+        TargetGender(lang="he", gender_column="wanted"),
+        TargetGender(lang="de", gender_column="wanted", ambiguous="each"),
+        GrammaticalGender("target", lang="de"),
+        PairLength(max_tokens=10),
+        PairLength(max_ratio=2.0),
+    ]
+    assert len({Hasher.hash(function) for function in (*FUNCTIONS.values(), *more)}) == len(FUNCTIONS) + len(more)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_the_chain(streamed: bool) -> None:
+    data = DATA.to_iterable_dataset(num_shards=2) if streamed else DATA
+    labelled = data.map(SourceGender("source"), batched=True, batch_size=3).filter(OneGroup(), batched=True)
+    for function in (PairLength(), TargetGender(lang="de")):
+        labelled = labelled.map(function, batched=True, batch_size=4)
+    columns = ("length_reason", "target_reason")
+    assert sorted(row["id"] for row in labelled.filter(Kept(*columns), batched=True)) == [0, 1, 7]
+    found = drops(labelled, columns)
+    assert found["n"] == 8
+    assert found["by_gender"]["female"]["reasons"] == {"empty": 1, "opposite_gender": 1}
+    assert found["by_gender"]["male"]["reasons"] == {"encoding": 1, "no_word_of_gender": 1, "too_long": 1}
