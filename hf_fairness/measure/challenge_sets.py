@@ -202,8 +202,8 @@ def _read_fever_symmetric(file: Path) -> list[dict[str, str]]:
 
 
 #: Tasks of the comparisons, and the answer that the number in a file of labels stands for.
-_SCRAMBLE_TASKS = {"same": "same", "ml": "more-less", "not": "not"}
-_SCRAMBLE_LABELS = {"0": "contradiction", "1": "neutral", "2": "entailment"}
+SCRAMBLE_TASKS = {"same": "same", "ml": "more-less", "not": "not"}
+SCRAMBLE_LABELS = {"0": "contradiction", "1": "neutral", "2": "entailment"}
 
 
 def _read_scramble(folder: Path) -> list[dict[str, str]]:
@@ -211,13 +211,13 @@ def _read_scramble(folder: Path) -> list[dict[str, str]]:
     for file in sorted(folder.glob("labels.comp_*")):
         name = file.name.removeprefix("labels.")
         _, task, length = name.split("_")
-        kind, parts = _SCRAMBLE_TASKS[task], [_lines(folder / f"{part}.{name}") for part in ("s1", "s2", "labels")]
+        kind, parts = SCRAMBLE_TASKS[task], [_lines(folder / f"{part}.{name}") for part in ("s1", "s2", "labels")]
         if len({len(part) for part in parts}) > 1:
             raise ValueError(f"Files of {name} have different numbers of lines: {[len(part) for part in parts]}.")
         for premise, hypothesis, label in zip(*parts, strict=True):
             pair = f"{kind} {length} {premise} {' '.join(sorted(hypothesis.split()))}"
             where = {"heuristic": kind, "subcase": f"{kind} {length}", "pair": pair}
-            result.append(_row(premise, hypothesis, _SCRAMBLE_LABELS[label], **where))
+            result.append(_row(premise, hypothesis, SCRAMBLE_LABELS[label], **where))
     return result
 
 

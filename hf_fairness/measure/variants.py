@@ -13,7 +13,7 @@ T = TypeVar("T")
 #: Column of labels: rows with the same label resemble each other, and intervals resample them together.
 CLUSTER_COLUMN = "frame"
 #: Columns beside the groups and the neutral text that are no text to measure.
-EXTRA_COLUMNS = ("has_terms", "edits", "confidence", "rejected_reason", CLUSTER_COLUMN)
+EXTRA_COLUMNS = ("id", "has_terms", "edits", "confidence", "rejected_reason", CLUSTER_COLUMN)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ def read_translations(path: str | os.PathLike[str]) -> list[str]:
 def as_rows(references: Any) -> list[Mapping[str, Any]]:
     """WinoMT rows as a list of mappings, from a Dataset, a list of dicts or a dict of columns.
 
+    Class labels of a Dataset become their names.
+
     Raises:
         TypeError: something else.
         ValueError: columns of different length.
@@ -111,7 +113,14 @@ def as_rows(references: Any) -> list[Mapping[str, Any]]:
         if len(set(lengths.values())) > 1:
             raise ValueError(f"The columns of references differ in length: {lengths}.")
         return [dict(zip(references, values, strict=True)) for values in zip(*references.values(), strict=True)]
+    labels = {
+        name: feature.int2str
+        for name, feature in (getattr(references, "features", None) or {}).items()
+        if hasattr(feature, "int2str")
+    }
     rows = list(references)
+    if labels:
+        rows = [{**row, **{name: label(row[name]) for name, label in labels.items()}} for row in rows]
     wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
     if wrong is not None:
         raise TypeError(

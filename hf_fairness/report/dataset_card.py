@@ -71,6 +71,11 @@ class Derivation:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
+def size_category(n_rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    return next((name for end, name in _SIZES if n_rows < end), "n>10M")
+
+
 def data_file(split: str) -> str:
     """Path of a split's file inside the data set, as the Hub names it."""
     return f"data/{split}-00000-of-00001.parquet"
@@ -102,7 +107,7 @@ def dataset_card(made: Derivation) -> DatasetCard:
         language=[made.attribute.language] if made.attribute else None,
         license=made.licence,
         tags=["hf-fairness"],
-        size_categories=[next((name for end, name in _SIZES if made.n_rows < end), "n>10M")],
+        size_categories=[size_category(made.n_rows)],
     )
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{_body(made)}")
 
@@ -113,9 +118,9 @@ def _body(made: Derivation) -> str:
         f"Made with hf-fairness {hf_fairness.__version__}, method `{made.method}`: {escape_markdown(made.summary)}.",
         DISCLAIMER,
         "## How it was made",
-        _table(("Setting", "Value"), _settings(made)),
+        table(("Setting", "Value"), _settings(made)),
         "## Counts",
-        _table(("What", "Number"), flat_counts(made.counts)),
+        table(("What", "Number"), flat_counts(made.counts)),
     ]
     if made.example:
         quotes = [f"- {escape_markdown(label)}: {escape_markdown(text)}" for label, text in made.example.items()]
@@ -134,7 +139,7 @@ def _body(made: Derivation) -> str:
         "## Licence",
         licence,
         "## Versions",
-        _table(("Package", "Version"), list(made.versions.items())),
+        table(("Package", "Version"), list(made.versions.items())),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -177,8 +182,10 @@ def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _table(head: tuple[str, str], rows: Sequence[tuple[str, Any]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table with escaped cells; empty without rows."""
     if not rows:
         return ""
-    lines = [f"| {head[0]} | {head[1]} |", "|---|---|"]
-    return "\n".join([*lines, *(f"| {escape_markdown(a)} | {escape_markdown(b)} |" for a, b in rows)])
+    lines = [head, *([escape_markdown(cell) for cell in row] for row in rows)]
+    parts = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([parts[0], "|---" * len(head) + "|", *parts[1:]])

@@ -1,0 +1,133 @@
+"""`hf-fairness build-dataset`: a data set of the papers, from raw files to parquet and card, on disk or on the Hub."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.parsing import parse
+
+if TYPE_CHECKING:
+    from hf_fairness.dataset_scripts._card import BuiltConfig
+
+DESCRIPTION = """Build one of the data sets that the papers use: typed columns, stable ids, the splits of the source,
+and a card with licence, citation, columns, known defects and what one may not do with it. Writes OUTPUT/README.md and
+OUTPUT/CONFIGURATION/*.parquet, which datasets.load_dataset(OUTPUT, CONFIGURATION) opens."""
+
+
+@dataclass
+class BuildArguments:
+    """What `hf-fairness build-dataset` can be told."""
+
+    name: str | None = field(default=None, metadata={"help": "Name of the data set; --list shows them."})
+    data_dir: str | None = field(
+        default=None,
+        metadata={
+            "help": "Folder with the raw files, named as their authors publish them (or the file, where there is one "
+            "only). Default: they are downloaded from their authors and compared with their checksums."
+        },
+    )
+    config_name: str | None = field(
+        default=None,
+        metadata={"help": "Configurations, with commas between. Default: all whose raw files are there."},
+    )
+    output: str | None = field(
+        default=None, metadata={"help": "Folder to write. Default: NAME; with --push_to_hub none is kept."}
+    )
+    push_to_hub: str | None = field(
+        default=None, metadata={"help": "Repository on the Hub, such as ORGANISATION/NAME, whose data are replaced."}
+    )
+    private: bool = field(default=False, metadata={"help": "Make a new repository private."})
+    i_have_the_right: bool = field(
+        default=False, metadata={"help": "State that you may publish these rows; restricted data are not pushed else."}
+    )
+    overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
+    cache_dir: str | None = field(
+        default=None, metadata={"help": "Folder of downloads and of rows that were built. Default: that of datasets."}
+    )
+    show_list: bool = field(
+        default=False,
+        metadata={"aliases": ["--list"], "help": "List the data sets, their licences and configurations, and stop."},
+    )
+
+
+def main(argv: Sequence[str]) -> dict[str, BuiltConfig]:
+    """Run the command; returns what was built, by configuration."""
+    (arguments,) = parse(
+        [BuildArguments], argv, prog="hf-fairness build-dataset", description=DESCRIPTION, positional="name"
+    )
+    return run(arguments)
+
+
+def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
+    """List the data sets, or build one, print its splits, push it if asked to."""
+    from hf_fairness.dataset_scripts._build import build, check_right, push
+
+    if arguments.show_list:
+        _print_list()
+        return {}
+    if arguments.name is None:
+        raise ValueError("Name a data set, for example `hf-fairness build-dataset winomt`; --list shows all.")
+    if arguments.push_to_hub:
+        check_right(arguments.name, arguments.i_have_the_right)
+    configs = [name.strip() for name in arguments.config_name.split(",")] if arguments.config_name else None
+    with _bars(), tempfile.TemporaryDirectory() as temporary:
+        keep = arguments.output is not None or arguments.push_to_hub is None
+        output = Path(arguments.output or arguments.name) if keep else Path(temporary, arguments.name)
+        built = build(
+            arguments.name,
+            output,
+            data_dir=arguments.data_dir,
+            configs=configs,
+            cache_dir=arguments.cache_dir,
+            overwrite=arguments.overwrite,
+        )
+        counts = [(config, split, n) for config, made in built.items() for split, n in made.rows.items()]
+        _print_table([("configuration", "split", "rows"), *counts])
+        if keep:
+            print(f"\n{output / 'README.md'}")
+        if arguments.push_to_hub:
+            right = {"private": arguments.private, "right": arguments.i_have_the_right}
+            print(f"Pushed to {push(arguments.name, output, arguments.push_to_hub, **right)}")
+    return built
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[None]:
+    """Bars of `datasets` on a terminal only."""
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    shown = not are_progress_bars_disabled()
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bars()
+
+
+def _print_list() -> None:
+    from hf_fairness.dataset_scripts import available, builder_class
+
+    lines = [("name", "licence", "raw files", "configurations")]
+    for name in available():
+        about = builder_class(name).about
+        raws = [raw for config in about.configs.values() for raw in config.raws()]
+        source = "downloaded" if all(raw.url or raw.optional for raw in raws) else "your own copy"
+        source = (source if raws else "none, generated") + (", restricted" if about.restricted else "")
+        configs = list(about.configs)
+        shown = ", ".join(configs[:5]) + (f", ... ({len(configs)})" if len(configs) > 5 else "")
+        lines.append((name, about.licence, source, shown))
+    _print_table(lines)
+
+
+def _print_table(rows: Sequence[Sequence[Any]]) -> None:
+    widths = [max(len(str(row[place])) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
