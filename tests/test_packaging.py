@@ -23,7 +23,9 @@ CONTRACT = {
     "hf_fairness": ["FairnessWarning", "metric_path"],
     "hf_fairness.augment": ["CounterfactualSwap", "GroupVariants", "Neutralize", "parse_edits"],
     "hf_fairness.attributes": ["Attribute", "available_attributes", "load_attribute"],
+    "hf_fairness.dataset_scripts": ["available", "builder_class", "load"],
     "hf_fairness.encoders": ["Encoder", "as_encoder"],
+    "hf_fairness.filters": ["PairLength", "SourceGender", "TargetGender", "drops"],
     "hf_fairness.losses": ["CCDLoss", "ccd_loss"],
     "hf_fairness.measure": ["cced", "probe", "seat", "similarity_structure", "sts"],
     "hf_fairness.modules": ["Measurement", "Metric"],
@@ -33,7 +35,7 @@ CONTRACT = {
     "hf_fairness.scores.structure": ["similarity_structure"],
     "hf_fairness.trainers": [
         *("CCDConfig", "CCDLoss", "CCDTrainer", "CCEDEvaluator", "DataDietConfig", "DataDietTrainer"),
-        *("GEPruningCallback", "SEATEvaluator"),
+        *("GEPruningCallback", "GFSTConfig", "IBADRConfig", "PoETrainer", "SEATEvaluator", "train_translator"),
     ],
 }
 HEAVY = ["datasets", "evaluate", "matplotlib", "sentence_transformers", "sklearn", "torch", "transformers"]

@@ -1,6 +1,8 @@
 """Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias."""
 
 from hf_fairness.losses import CCDLoss
+from hf_fairness.trainers.bias_columns import ClassifierLearner, add_bias_log_probs
+from hf_fairness.trainers.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import add_reference_embeddings
 from hf_fairness.trainers.ccd_sweep import sweep_beta
@@ -9,16 +11,33 @@ from hf_fairness.trainers.data_diet_callback import GEPruningCallback
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_trainer import DataDietTrainer
 from hf_fairness.trainers.evaluators import CCEDEvaluator, SEATEvaluator
+from hf_fairness.trainers.gfst_config import GFSTConfig
+from hf_fairness.trainers.gfst_training import train_translator
+from hf_fairness.trainers.ibadr_config import IBADRConfig
+from hf_fairness.trainers.pair_training import gold_confidence, train_pair_classifier
+from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
 
 __all__ = [
     "CCDConfig",
     "CCDLoss",
     "CCDTrainer",
     "CCEDEvaluator",
+    "ClassifierLearner",
+    "ConfRegTrainer",
     "DataDietConfig",
     "DataDietTrainer",
     "GEPruningCallback",
+    "GFSTConfig",
+    "IBADRConfig",
+    "PoETrainer",
+    "ReweightTrainer",
     "SEATEvaluator",
+    "add_bias_log_probs",
     "add_reference_embeddings",
+    "gold_confidence",
+    "small_marian",
+    "small_tokenizer",
     "sweep_beta",
+    "train_pair_classifier",
+    "train_translator",
 ]

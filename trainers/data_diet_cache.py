@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from torch import nn
 from transformers import TrainingArguments
 
+from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.runs import atomic_write_bytes, content_key
 from hf_fairness.trainers.data_diet_config import DataDietSettings
 from hf_fairness.trainers.data_diet_record import PairedRows, Scores, pack_arrays, score_names, unpack_arrays
@@ -68,25 +67,6 @@ def remembered(path: Path, compute: Callable[[], Scores]) -> Scores:
             atomic_write_bytes(path, pack_arrays(found[0]))
     scores: Scores = found[0]
     return scores
-
-
-def weights_key(model: nn.Module) -> str:
-    """Content key of the weights and buffers of a model."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, value in sorted(model.state_dict().items()):
-        if isinstance(value, torch.Tensor):
-            digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def tokenizer_key(tokenizer: Any) -> str:
-    """Content key of a tokenizer: its whole state where it can tell, else its class and vocabulary."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        state = json.loads(backend.to_str())
-        return content_key({key: value for key, value in state.items() if key not in ("padding", "truncation")})
-    return content_key(type(tokenizer).__qualname__, getattr(tokenizer, "get_vocab", dict)())
 
 
 def arguments_key(args: TrainingArguments) -> str:

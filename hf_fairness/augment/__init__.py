@@ -26,6 +26,7 @@ What the rules do where opinions differ:
 """
 
 from hf_fairness.augment.augmentation import CounterfactualAugmentation, CounterfactualSubstitution
+from hf_fairness.augment.contrastive_claims import ContrastiveClaims, SubstitutionNegator
 from hf_fairness.augment.edits import Edit, apply_edits, parse_edits
 from hf_fairness.augment.language import looks_english
 from hf_fairness.augment.nlu import MaskedSubstitution, Paraphrase, SynonymSubstitution, TextSwap
@@ -41,6 +42,7 @@ from hf_fairness.augment.variants import GroupVariants, Neutralize
 
 __all__ = [
     "REASONS",
+    "ContrastiveClaims",
     "CounterfactualAugmentation",
     "CounterfactualSubstitution",
     "CounterfactualSwap",
@@ -52,6 +54,7 @@ __all__ = [
     "PerplexityRatio",
     "RemoveTerms",
     "SpacyTagger",
+    "SubstitutionNegator",
     "SwapQuality",
     "SynonymSubstitution",
     "TextSwap",

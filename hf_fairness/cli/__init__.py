@@ -13,9 +13,12 @@ import hf_fairness
 COMMANDS: dict[str, str] = {
     "audit": "measure bias and utility of a text encoder, write a report",
     "augment": "rewrite or refine a data set: counterfactuals, variants per group, balance, bias score",
+    "build-dataset": "build a data set of the papers from its raw files: parquet and card, on disk or on the Hub",
     "ccd": "mitigate a text encoder with content-conditional debiasing, audit it before and after",
     "data-diet": "find the part of a training set that makes a classifier fairer at a bounded loss of AUC",
     "demo": "run `ccd` on a real MiniLM and a corpus that this package carries; needs no download",
+    "gfst": "gender-filtered self-training of a translator, measured beside its control; `--demo` needs no data",
+    "ibadr": "refine the data of a classifier against biases that nobody had to name; `--demo` needs no data",
     "push-metrics": "upload the metrics to the Hub, each as a Space for `evaluate.load`",
 }
 

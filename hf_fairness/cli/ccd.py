@@ -12,6 +12,8 @@ from hf_fairness.cli.parsing import parse
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
+    from transformers import TrainingArguments
+
     from hf_fairness.trainers import CCDConfig
     from hf_fairness.trainers.recipes import CCDArguments
 
@@ -92,12 +94,13 @@ def print_changes(result: dict[str, Any]) -> None:
     print(f"{'model':>16}  {result['model']}")
 
 
-def push(folder: Path, config: CCDConfig) -> str:
+def push(folder: Path, config: TrainingArguments, method: str = "ccd") -> str:
     """Upload a finished model folder to the Hub; a repository that exists is updated.
 
     Args:
         folder: the model with its card.
         config: ``hub_model_id`` (default: name of the output folder), ``hub_private_repo``, ``hub_token``.
+        method: the command that made it, for the message of the commit.
 
     Returns:
         Address of the repository.
@@ -108,6 +111,6 @@ def push(folder: Path, config: CCDConfig) -> str:
     name = config.hub_model_id or Path(config.output_dir).resolve().name
     repo = api.create_repo(name, private=config.hub_private_repo, exist_ok=True)
     api.upload_folder(
-        repo_id=repo.repo_id, folder_path=folder, commit_message="Add model mitigated with hf-fairness ccd"
+        repo_id=repo.repo_id, folder_path=folder, commit_message=f"Add model mitigated with hf-fairness {method}"
     )
     return str(repo)

@@ -1,4 +1,4 @@
-"""Losses: tensors in, named loss parts out."""
+"""Losses: tensors in, a loss or its named parts out."""
 
 from hf_fairness.losses.ccd import (
     CCDLoss,
@@ -8,5 +8,20 @@ from hf_fairness.losses.ccd import (
     gaussian_kernel,
     kernel_width,
 )
+from hf_fairness.losses.confidence_regularization import confidence_regularization, scaled_teacher
+from hf_fairness.losses.product_of_experts import product_of_experts
+from hf_fairness.losses.reweight import example_weights, reweighted_cross_entropy
 
-__all__ = ["CCDLoss", "KernelWidth", "ccd_loss", "embedding_distance", "gaussian_kernel", "kernel_width"]
+__all__ = [
+    "CCDLoss",
+    "KernelWidth",
+    "ccd_loss",
+    "confidence_regularization",
+    "embedding_distance",
+    "example_weights",
+    "gaussian_kernel",
+    "kernel_width",
+    "product_of_experts",
+    "reweighted_cross_entropy",
+    "scaled_teacher",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hf_fairness.measure.artefacts import anti_artefact_rows, anti_artefact_share
 from hf_fairness.measure.audit import AuditResult, audit
 from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
 from hf_fairness.measure.bias_ir import bias_ir
@@ -13,8 +14,10 @@ from hf_fairness.measure.challenge_sets import ChallengeSet, read_challenge_set
 from hf_fairness.measure.crows_pairs import crows_pairs, read_crows_pairs
 from hf_fairness.measure.grep_biasir import read_grep_biasir
 from hf_fairness.measure.importance import example_scores, grand, logits_of
+from hf_fairness.measure.leakage import ngram_overlap, overlapping_rows
 from hf_fairness.measure.must_she import must_she, read_must_she
 from hf_fairness.measure.pairs import Pairs, read_pairs
+from hf_fairness.measure.partial_input import partial_input, partial_input_change
 from hf_fairness.measure.polarity import polarity_accuracy
 from hf_fairness.measure.probe import probe
 from hf_fairness.measure.seat import seat
@@ -22,6 +25,8 @@ from hf_fairness.measure.seat_sensitivity import seat_sensitivity
 from hf_fairness.measure.seat_templates import seat_templates
 from hf_fairness.measure.stereoset import read_stereoset, stereoset
 from hf_fairness.measure.stimuli import available_tests
+from hf_fairness.measure.text_learners import EncoderLearner, TextLearner
+from hf_fairness.measure.translation import TranslationConfig, translate
 from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.utility import similarity_structure, sts
 from hf_fairness.measure.winomt import WinoMTConfig, winomt
@@ -32,8 +37,13 @@ __all__ = [
     "BiasDirection",
     "BiasScore",
     "ChallengeSet",
+    "EncoderLearner",
     "Pairs",
+    "TextLearner",
+    "TranslationConfig",
     "WinoMTConfig",
+    "anti_artefact_rows",
+    "anti_artefact_share",
     "audit",
     "available_tests",
     "bias_direction",
@@ -50,6 +60,10 @@ __all__ = [
     "logits_of",
     "most_biased",
     "must_she",
+    "ngram_overlap",
+    "overlapping_rows",
+    "partial_input",
+    "partial_input_change",
     "polarity_accuracy",
     "probe",
     "read_challenge_set",
@@ -66,6 +80,7 @@ __all__ = [
     "similarity_structure",
     "stereoset",
     "sts",
+    "translate",
     "translation_quality",
     "winomt",
     "word_table",

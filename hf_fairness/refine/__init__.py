@@ -12,5 +12,23 @@ from hf_fairness.refine.balancing import balance
 from hf_fairness.refine.description import describe
 from hf_fairness.refine.percentile import PERCENTILES, compensate, random_subtract, replace, subtract
 from hf_fairness.refine.splitting import split
+from hf_fairness.refine.text_features import TextFeatures
+from hf_fairness.refine.z_filter import z_filter, z_filter_report
+from hf_fairness.refine.z_table import ZTable, ZTest, z_table
 
-__all__ = ["PERCENTILES", "balance", "compensate", "describe", "random_subtract", "replace", "split", "subtract"]
+__all__ = [
+    "PERCENTILES",
+    "TextFeatures",
+    "ZTable",
+    "ZTest",
+    "balance",
+    "compensate",
+    "describe",
+    "random_subtract",
+    "replace",
+    "split",
+    "subtract",
+    "z_filter",
+    "z_filter_report",
+    "z_table",
+]

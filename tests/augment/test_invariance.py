@@ -20,6 +20,7 @@ from datasets.fingerprint import Hasher
 
 from hf_fairness import augment
 from hf_fairness.augment import (
+    ContrastiveClaims,
     CounterfactualAugmentation,
     CounterfactualSubstitution,
     CounterfactualSwap,
@@ -68,6 +69,7 @@ def functions(model: str) -> dict[str, MapFunction]:
         "quality": SwapQuality("text", max_ratio=3.0),
         "ratio": ratio,
         "text-swap": TextSwap(*both),
+        "claims": ContrastiveClaims(*both, supports="she", refutes="host"),
     }
 
 

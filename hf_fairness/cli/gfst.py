@@ -1,0 +1,184 @@
+"""`hf-fairness gfst`: gender-filtered self-training of a translator, measured beside its control."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.gfst_data import open_pairs, open_texts
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import is_main_process
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers import GFSTConfig
+    from hf_fairness.trainers.recipes import GFSTArguments
+
+DESCRIPTION = """Make a translator keep people's gender more often (gender-filtered self-training, Choubey et al. 2021).
+Takes the sentences of a monolingual text that speak of people of one gender, translates them with the model at hand,
+keeps the translations whose words show the same gender, balances them and trains on them and on the parallel data.
+Trains the control (as many steps on the parallel data alone) and as many random pairs as well, and measures all on
+WinoMT, MuST-SHE and a generic test set, those that are given. Writes OUTPUT_DIR/report (HTML, JSON, Markdown, figures)
+and OUTPUT_DIR/model; every stage is a data set or a model in a folder of OUTPUT_DIR. A killed run goes on where it
+stopped. On several processes: torchrun --nproc_per_node 2 $(which hf-fairness) gfst ..."""
+
+EPILOG = """examples:
+  a model of the Hub, fine-tuned on filtered and original pairs:
+    hf-fairness gfst --model Helsinki-NLP/opus-mt-en-it --lang it --monolingual news.txt --parallel pairs.tsv \\
+        --winomt en.txt --max_pairs 30000 --output_dir out
+  a small model trained from scratch, on aligned files:
+    hf-fairness gfst --lang de --monolingual news.txt --parallel train.en,train.de --dev dev.tsv --output_dir out
+  the first stage alone (no model needed), then on to the filtered pairs:
+    hf-fairness gfst --monolingual news.txt --until filter-source --output_dir out
+  without any data or download:
+    hf-fairness gfst --demo --output_dir out
+
+No number of the report shows that a model is fair; read the control beside every gain.
+"""
+
+#: Settings of the training that `--help` shows beside those of the method.
+COMMON = (
+    "output_dir",
+    "learning_rate",
+    "warmup_steps",
+    "num_train_epochs",
+    "max_steps",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "seed",
+    "use_cpu",
+    "bf16",
+    "push_to_hub",
+    "hub_model_id",
+    "hub_private_repo",
+)
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns what the recipe returns."""
+    from hf_fairness.trainers import GFSTConfig
+    from hf_fairness.trainers.recipes import GFSTArguments
+
+    words = list(argv)
+    if not any(word.split("=")[0] in ("--output_dir", "--output-dir", "--config") for word in words):
+        words += ["--output_dir", "gfst"]
+    if any(word.split("=")[0] == "--demo" for word in words):
+        from hf_fairness.cli.gfst_demo import DEFAULTS
+
+        words = [*DEFAULTS, *words]
+    arguments, config = parse(
+        [GFSTArguments, GFSTConfig],
+        words,
+        prog="hf-fairness gfst",
+        description=DESCRIPTION,
+        positional="model",
+        common=COMMON,
+        epilog=EPILOG,
+    )
+    return run(arguments, config)
+
+
+def run(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
+    """Open the data, run the recipe, print its table and where the files are, push if asked to."""
+    from hf_fairness.trainers.recipes import run_gfst
+
+    if not sys.stderr.isatty():
+        quiet()
+        config.disable_tqdm = True
+    if arguments.demo:
+        from hf_fairness.cli.gfst_demo import demo_data
+
+        arguments, data = demo_data(arguments, config)
+    else:
+        data = open_data(arguments, config)
+    result = run_gfst(arguments, config=config, **data)
+    if is_main_process():
+        if "stages" in result:
+            print_stages(result)
+            return result
+        print_table(result)
+        if config.push_to_hub and result["model"] is not None:
+            from hf_fairness.cli.ccd import push
+
+            result["url"] = push(result["model"], config, "gfst")
+            print(f"Pushed to {result['url']}")
+    return result
+
+
+def quiet() -> None:
+    """No bars of the libraries where nobody watches them."""
+    import datasets
+    from transformers.utils import logging
+
+    datasets.disable_progress_bars()
+    logging.disable_progress_bar()
+
+
+def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
+    """Everything that the arguments name, as `run_gfst` takes it; what the run does not come to is not opened."""
+    from hf_fairness.measure import read_must_she, read_winomt
+
+    a, late = arguments, arguments.wants("predict")
+    if a.monolingual is None and a.until not in ("parallel", "start", "initial"):
+        raise ValueError("--monolingual is missing: a text file, table, saved data set or id to translate from.")
+    pairs: dict[str, Any] = {}
+    for name, source, wanted in (
+        ("parallel", a.parallel, True),
+        ("dev", a.dev, a.wants("initial")),
+        ("test", a.test, late),
+    ):
+        split = a.parallel_split if name == "parallel" else "train"
+        pairs[name] = None
+        if source is not None and wanted:
+            columns, languages = (config.source_column, config.target_column), (a.source_lang, a.lang)
+            pairs[name] = open_pairs(source, languages=languages, columns=columns, split=split)
+    texts = None
+    if a.monolingual is not None:
+        texts = open_texts(a.monolingual, column=a.monolingual_column, split=a.monolingual_split)
+    return {
+        **pairs,
+        "monolingual": texts,
+        "winomt_rows": read_winomt(a.winomt) if a.winomt is not None and late else None,
+        "must_she_rows": read_must_she(a.must_she) if a.must_she is not None and late else None,
+    }
+
+
+def print_stages(result: dict[str, Any]) -> None:
+    """Print what the stages counted, for a run that ended early."""
+    from hf_fairness.report.gfst_tables import kept_table
+
+    _print_rows(kept_table(result))
+    print()
+    for name, path in result["stages"].items():
+        print(f"{name:>20}  {path}")
+
+
+def print_table(result: dict[str, Any]) -> None:
+    """Print what was kept, the table of models, what got worse, and the files."""
+    from hf_fairness.report.gfst_tables import cautions, findings, gfst_table, headline, kept_table
+
+    print()
+    _print_rows(kept_table(result))
+    print()
+    _print_rows([row[:3] + [cell.split(" [")[0] for cell in row[3:]] for row in gfst_table(result)])
+    print(f"\n{headline(result)}")
+    for line in cautions(result):
+        print(f"  {line}")
+    worse = findings(result)["worse"]
+    print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
+    for line in worse:
+        print(f"  {line}")
+    print()
+    for name, path in result["files"].items():
+        print(f"{name:>20}  {path}")
+    if result["model"] is not None:
+        print(f"{'model':>20}  {result['model']}")
+
+
+def _print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Columns of text; the first and the last are set left."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells[0], cells[-1] = row[0].ljust(widths[0]), row[-1]
+        print("  ".join(cells).rstrip())

@@ -1,0 +1,54 @@
+"""What `hf-fairness gfst --demo` runs on: sentences of a small grammar and a model trained on them here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.demo.grammar import DEMO_ARGUMENTS, DEMO_TRAINING, demo_world
+from hf_fairness.runs import atomic_write_text
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers import GFSTConfig
+    from hf_fairness.trainers.recipes import GFSTArguments
+
+#: Flags of the demo; those that the user gives come after them and win.
+DEFAULTS = [word for name, value in {**DEMO_ARGUMENTS, **DEMO_TRAINING}.items() for word in (f"--{name}", str(value))]
+#: Where the lexicons of the world are kept in the output folder.
+FOLDER = "demo"
+
+
+def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> tuple[GFSTArguments, dict[str, Any]]:
+    """The world of the demo, as `run_gfst` takes it.
+
+    Args:
+        arguments: those of the command.
+        config: its ``output_dir`` gets the lexicons, its seed makes the world.
+
+    Returns:
+        The arguments with the lexicon in them, and the data.
+
+    Raises:
+        ValueError: data or a model were named as well.
+    """
+    from hf_fairness.filters import LexiconTagger
+
+    given = [name for name in ("model", "parallel", "monolingual", "winomt", "lexicon") if getattr(arguments, name)]
+    if given:
+        raise ValueError(f"--demo brings its own data and model: leave out --{given[0]}, or --demo.")
+    world = demo_world(config.seed)
+    folder = Path(config.output_dir) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    lexicon, nouns = folder / f"lexicon.{world.lang}.tsv", folder / f"nouns.{world.lang}.tsv"
+    atomic_write_text(lexicon, world.lexicon)
+    atomic_write_text(nouns, world.nouns)
+    data = {
+        "parallel": world.parallel,
+        "monolingual": world.monolingual,
+        "dev": world.dev,
+        "test": world.generic_test,
+        "winomt_rows": world.winomt_rows,
+        "winomt_tagger": LexiconTagger(str(nouns), world.lang),
+    }
+    return replace(arguments, lexicon=str(lexicon)), data

@@ -1,0 +1,182 @@
+"""`hf-fairness ibadr`: refine the data of a classifier against biases that nobody had to name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.cli.data import open_dataset
+from hf_fairness.cli.parsing import parse
+from hf_fairness.utils import is_main_process
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from hf_fairness.trainers.recipes import IBADRArguments
+
+DESCRIPTION = """Refine the data of a text classifier against biases that nobody had to name (Wang et al. 2023, IBADR).
+A shallow model says how biased each row is; a language model learns to write rows of a wanted label and bias degree;
+in rounds, rows of low degree are written, filtered and added. Trains the classifier on the original rows, on as many
+steps of them as IBADR takes (the control), and on the refined ones, and measures all three on dev, test and challenge
+sets. Writes OUTPUT_DIR/report (HTML, JSON, Markdown, figures), OUTPUT_DIR/pool (the data set with its card) and
+OUTPUT_DIR/ibadr (the classifier). A killed run goes on at its first unfinished stage. On several processes:
+torchrun --nproc_per_node 2 $(which hf-fairness) ibadr ..."""
+
+EPILOG = """examples:
+  a small planted world, no download, a few minutes on two cores:
+    hf-fairness ibadr --demo --output_dir out
+  natural language inference, as in the paper:
+    hf-fairness ibadr bert-base-uncased --dataset train.jsonl --dev dev.jsonl --generator gpt2-large \\
+        --challenge hans=heuristics_evaluation_set.txt --output_dir out
+  fact verification, a Llama with LoRA, and the model-centric method beside it:
+    hf-fairness ibadr bert-base-uncased --dataset fever.jsonl --text_columns claim evidence --hypothesis_first \\
+        --n_shallow 500 --generator meta-llama/Llama-3.2-1B --lora --bf16 --poe \\
+        --challenge fever_symmetric:v1=symmetric_v0.1.jsonl fever_symmetric:v2=symmetric_v0.2.jsonl
+  the ablations of table 5 are switches:
+    --update_shallow False | --random_indicator False | --use_indicators False | --iterative False
+  tables 2, 7, 8 and 9, one run per value, each resumable:
+    --sweep n_bias_indicators=3,5,7,9   --sweep model_name_or_path=bert-large-uncased,roberta-base
+    --sweep max_train_rows=100000,200000   --sweep seed=0,1,2   --added_sizes 10000 100000 300000
+
+Which model's confidence filters the samples matters: one that shares the bias throws away what the method is after.
+The report shows what the filter did. No number of it shows that a model is free of bias.
+"""
+
+#: Settings of the demo; flags given as well win over them.
+DEMO = {
+    "n_shallow": "1000",
+    "shallow_learning_rate": "1e-3",
+    "n_iterations": "2",
+    "n_generated": "5000",
+    "generator_epochs": "8",
+    "generator_later_epochs": "3",
+    "generator_learning_rate": "2e-3",
+    "generator_batch_size": "64",
+    "max_new_tokens": "40",
+    "sampling_batch_size": "500",
+    "epochs": "8",
+    "patience": "8",
+    "learning_rate": "1e-3",
+    "batch_size": "64",
+    "output_dir": "out/ibadr",
+    "device": "cpu",
+}
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Run the command; returns what the pipeline returns."""
+    from hf_fairness.trainers.ibadr_config import IBADRConfig
+    from hf_fairness.trainers.recipes import IBADRArguments
+
+    words = list(argv)
+    if "--demo" in words:
+        words = [*(part for name, value in DEMO.items() for part in (f"--{name}", value)), *words]
+    (arguments,) = parse(
+        [IBADRArguments],
+        words,
+        prog="hf-fairness ibadr",
+        description=DESCRIPTION,
+        positional="model_name_or_path",
+        common=[field.name for field in fields(IBADRConfig)],
+        epilog=EPILOG,
+    )
+    return run(arguments)
+
+
+def run(arguments: IBADRArguments) -> dict[str, Any]:
+    """Open the data, run the pipeline or the sweep, print its tables and where the files are."""
+    from hf_fairness.trainers.recipes import run_ibadr, sweep_ibadr
+
+    given = _demo(arguments.seed) if arguments.demo else _data(arguments)
+    result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, **given)
+    if is_main_process():
+        print_tables(result)
+    return result
+
+
+def _data(arguments: IBADRArguments) -> dict[str, Any]:
+    """The sets that the arguments name."""
+    if not arguments.dataset:
+        raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
+    return {
+        "train": open_dataset(arguments.dataset, split=arguments.dataset_split),
+        "dev": _other(arguments.dev, arguments),
+        "test": _other(arguments.test, arguments),
+        "challenge": dict(_challenge(text) for text in arguments.challenge or []),
+    }
+
+
+def _other(name: str | None, arguments: IBADRArguments) -> Dataset | None:
+    """A further set: a file, folder or id; or else the name of a split of the training data."""
+    if name is None:
+        return None
+    if Path(name).exists() or "/" in name:
+        return open_dataset(name)
+    if Path(arguments.dataset).is_file():
+        raise ValueError(f"There is no file {name}, and a single file such as {arguments.dataset} has no splits.")
+    return open_dataset(arguments.dataset, split=name)
+
+
+def _challenge(text: str) -> tuple[str, Any]:
+    """Title and file of a published challenge set, or rows of one's own."""
+    from hf_fairness.measure.challenge_sets import CHALLENGE_SETS
+
+    title, _, place = text.partition("=")
+    name = title.partition(":")[0]
+    if not place or name not in (*CHALLENGE_SETS, "own"):
+        raise ValueError(
+            f"--challenge is {text!r}, expected NAME=FILE or NAME:TITLE=FILE with one of {', '.join(CHALLENGE_SETS)}, "
+            "own."
+        )
+    if not Path(place).exists():
+        raise ValueError(f"--challenge {title}: there is no file {place}.")
+    return (title, place) if name in CHALLENGE_SETS else (title, open_dataset(place))
+
+
+def _demo(seed: int) -> dict[str, Any]:
+    """The planted world with its tiny models."""
+    from hf_fairness.demo.planted import planted_world
+    from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
+
+    world = planted_world(5000, artefact_strength=0.9, seed=seed)
+    removed = planted_world(1, artefact_strength=0.9, seed=seed, challenge_strength=1 / 3).challenge
+    pairs, texts = planted_tokenizer(), planted_tokenizer(pairs=False)
+    return {
+        "train": world.train,
+        "dev": world.dev,
+        "challenge": {"reversed": world.challenge, "removed": removed},
+        "model": (planted_classifier(pairs), pairs),
+        "generator": (planted_generator(texts), texts),
+        "anti_artefact": world.anti_artefact,
+    }
+
+
+def print_tables(result: dict[str, Any]) -> None:
+    """Print what was found, what got worse, and the files."""
+    from hf_fairness.report.ibadr import comparison_table, findings, headline, results_table, rounds_table
+    from hf_fairness.report.ibadr_sweep import seed_rows, sweep_rows
+
+    if "cells" in result:
+        tables = [rows for rows in (sweep_rows(result), seed_rows(result)) if len(rows) > 1]
+    else:
+        print(f"\n{headline(result)}")
+        tables = [results_table(result), comparison_table(result), rounds_table(result)]
+    for rows in tables:
+        print()
+        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        for row in rows:
+            cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            print("  ".join([row[0].ljust(widths[0]), *cells]))
+    if "cells" not in result:
+        worse = findings(result)["worse"]
+        print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
+        for line in worse:
+            print(f"  {line}")
+    print()
+    for name, path in result["files"].items():
+        print(f"{name:>20}  {path}")
+    for name in ("model", "generator", "pool_folder"):
+        if name in result:
+            print(f"{name.removesuffix('_folder'):>20}  {result[name]}")

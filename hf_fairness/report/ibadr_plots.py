@@ -1,0 +1,163 @@
+"""The figures of an IBADR report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hf_fairness.report.plots import Plot
+from hf_fairness.report.svg import GREY, GROUPS, Canvas
+from hf_fairness.report.text import format_number
+from hf_fairness.report.values import interval, mapping, number
+
+_NAMES = {"base": "base", "control": "control", "ibadr": "IBADR", "poe": "PoE", "ibadr_poe": "IBADR + PoE"}
+
+
+def arm_name(arm: str) -> str:
+    """A trained model as tables call it."""
+    if arm.startswith("ibadr_") and arm not in _NAMES:
+        return f"IBADR, {int(arm.rpartition('_')[2]):,} added rows"
+    return _NAMES.get(arm, arm)
+
+
+def accuracy_plot(report: Mapping[str, Any]) -> Plot | None:
+    """Accuracy of every model on every set, with intervals."""
+    arms, sets = list(report["arms"]), list(report["results"])
+    values = {
+        arm: [number(mapping(mapping(report["results"], name), arm), "accuracy") or 0.0 for name in sets]
+        for arm in arms
+    }
+    words = [
+        f"{name}: " + ", ".join(f"{arm_name(arm)} {format_number(values[arm][k])}" for arm in arms)
+        for k, name in enumerate(sets)
+    ]
+    text = f"Accuracy by set. {'; '.join(words)}."
+    height = 0.8 / len(arms)
+
+    def paint(axes: Any) -> None:
+        for k, arm in enumerate(arms):
+            places = [y + (k - (len(arms) - 1) / 2) * height for y in range(len(sets))]
+            color = GREY if arm == "base" else GROUPS[(k - 1) % len(GROUPS)][0]
+            axes.barh(places, values[arm], height=height * 0.9, color=color, label=arm_name(arm))
+            for y, value, name in zip(places, values[arm], sets, strict=True):
+                ends = interval(mapping(mapping(report["results"], name), arm), "accuracy_ci95")
+                if ends is not None:
+                    errors = [[max(value - ends[0], 0.0)], [max(ends[1] - value, 0.0)]]
+                    axes.errorbar(value, y, xerr=errors, fmt="none", ecolor="#404040", elinewidth=0.8)
+        axes.set_yticks(range(len(sets)), sets)
+        axes.set_ylim(len(sets) - 0.5, -0.5)
+        axes.set_xlim(0.0, 1.0)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel("accuracy")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+
+    return Plot(
+        title="Accuracy on dev, test and challenge sets",
+        svg=Canvas(4.6, 0.9 + 0.22 * len(sets) * len(arms)).draw(paint, "ibadr-accuracy", text),
+        caption="Bars of a set share its rows; whiskers: 95 % intervals over rows.",
+        description=text,
+    )
+
+
+def degrees_plot(report: Mapping[str, Any]) -> Plot | None:
+    """Bias degrees of new samples before and after the filter, in each round."""
+    rounds = report["rounds"]
+    if not rounds:
+        return None
+    bins = len(rounds[0]["degrees"]["before"]["counts"])
+    words = []
+    for each in rounds:
+        means = [each["pool"]["mean"], *(each["degrees"][side]["mean"] for side in ("before", "after"))]
+        pool, before, after = map(format_number, means)
+        words.append(f"round {each['round']}: mean {pool} in the pool, {before} before, {after} after")
+    text = f"Bias degrees of new samples around the filter; {'; '.join(words)}."
+
+    def paint(axes: Any) -> None:
+        for place, each in enumerate(rounds):
+            offset = len(rounds) - 1 - place
+            most = max([1, *each["degrees"]["before"]["counts"]])
+            for side, color, label in (("before", GREY, "before the filter"), ("after", GROUPS[0][0], "after it")):
+                heights = [0.85 * count / most for count in each["degrees"][side]["counts"]]
+                axes.bar(
+                    [(k + 0.5) / bins for k in range(bins)],
+                    heights,
+                    bottom=offset,
+                    width=0.9 / bins if side == "before" else 0.6 / bins,
+                    color=color,
+                    label=label if not place else None,
+                )
+            shares = [count / max(1, each["pool"]["n"]) for count in each["pool"]["counts"]]
+            steps = [offset + 0.85 * share / max(shares) for share in shares]
+            axes.step(
+                [k / bins for k in range(bins + 1)],
+                [*steps, steps[-1]],
+                where="post",
+                color=GROUPS[1][0],
+                linewidth=0.9,
+                label="pool" if not place else None,
+            )
+        axes.set_yticks(
+            [len(rounds) - 1 - k for k in range(len(rounds))], [f"round {each['round']}" for each in rounds]
+        )
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("bias degree: p(label | texts) by the shallow model")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+
+    return Plot(
+        title="What the filter did to the bias degrees",
+        svg=Canvas(4.4, 1.1 + 0.7 * len(rounds)).draw(paint, "ibadr-degrees", text),
+        caption="Readable samples with new texts. To the left: the shallow model does not expect the label. Heights "
+        "are relative to the highest of a round, for the pool (the line) on its own.",
+        description=text,
+    )
+
+
+def fates_plot(report: Mapping[str, Any]) -> Plot | None:
+    """What became of the samples of each round."""
+    rounds = report["rounds"]
+    if not rounds:
+        return None
+    kinds = {
+        "added": ("accepted",),
+        "below the threshold": ("low_confidence",),
+        "not new": ("in_pool", "in_pool_other_label", "repeated", "repeated_other_label"),
+        "not readable": ("unended", "wrong_parts", "empty_text", "broken_text"),
+    }
+    shares = {
+        name: [sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"] for each in rounds]
+        for name, keys in kinds.items()
+    }
+    words = [
+        f"round {each['round']}: " + ", ".join(f"{name} {values[k]:.0%}" for name, values in shares.items())
+        for k, each in enumerate(rounds)
+    ]
+    text = f"What became of the samples. {'; '.join(words)}."
+
+    def paint(axes: Any) -> None:
+        left = [0.0] * len(rounds)
+        for k, (name, values) in enumerate(shares.items()):
+            color = GREY if name == "not readable" else GROUPS[k][0]
+            axes.barh(range(len(rounds)), values, left=left, height=0.6, color=color, label=name)
+            left = [start + value for start, value in zip(left, values, strict=True)]
+        axes.set_yticks(range(len(rounds)), [f"round {each['round']}" for each in rounds])
+        axes.set_ylim(len(rounds) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("share of the samples drawn")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+
+    return Plot(
+        title="What became of the samples",
+        svg=Canvas(4.4, 1.2 + 0.35 * len(rounds)).draw(paint, "ibadr-samples", text),
+        caption="Samples whose texts are in the pool, or came before, are not new.",
+        description=text,
+    )
+
+
+#: File name -> figure of a report.
+FIGURES: dict[str, Callable[[Mapping[str, Any]], Plot | None]] = {
+    "accuracy": accuracy_plot,
+    "bias_degrees": degrees_plot,
+    "samples": fates_plot,
+}

@@ -1,0 +1,54 @@
+"""The tables of a sweep over IBADR runs: JSON and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.report.data_diet import markdown
+from hf_fairness.report.ibadr_plots import arm_name
+from hf_fairness.report.text import ABSENT, format_interval, format_number
+from hf_fairness.report.values import interval, mapping, number
+from hf_fairness.runs import atomic_write_json, atomic_write_text
+
+
+def sweep_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """Heading and one row per run: value, rows, accuracy of every arm on every set."""
+    cells = found["cells"]
+    columns = [(title, arm) for title, arms in cells[0]["results"].items() for arm in arms]
+    rows = [["setting", "value", "rows", "added", *(f"{title}: {arm_name(arm)}" for title, arm in columns)]]
+    for cell in cells:
+        numbers = [_value(mapping(mapping(cell["results"], title), arm), "accuracy") for title, arm in columns]
+        sizes = [f"{cell['rows'][key]:,}" for key in ("train", "added")]
+        rows.append([cell["name"], str(cell["value"]), *sizes, *numbers])
+    return rows
+
+
+def seed_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """Heading and one row per set and arm, or pair of arms: mean over seeds with its interval."""
+    rows = [["set", "models", "mean over seeds", "p"]]
+    for title, parts in mapping(found, "over_seeds").items():
+        for arm, values in parts["arms"].items():
+            ends = interval(values, "ci95")
+            rows.append([title, arm_name(arm), f"{format_number(values['mean'])} {format_interval(ends)}".strip(), ""])
+        for names, gap in parts["differences"].items():
+            one, other = names.split(" - ")
+            text = f"{format_number(gap['difference'])} {format_interval(interval(gap, 'ci95'))}".strip()
+            rows.append([title, f"{arm_name(one)} − {arm_name(other)}", text, f"{gap['p_value']:.2g}"])
+    return rows
+
+
+def write_sweep(found: Mapping[str, Any], folder: Path) -> list[str]:
+    """Write ``sweep.json`` and ``sweep.md``; returns their names."""
+    from hf_fairness.report import plain
+
+    tables = [rows for rows in (sweep_rows(found), seed_rows(found)) if len(rows) > 1]
+    atomic_write_json(folder / "sweep.json", plain(found))
+    atomic_write_text(folder / "sweep.md", "\n\n".join(map(markdown, tables)) + "\n")
+    return ["sweep.json", "sweep.md"]
+
+
+def _value(entry: Mapping[str, Any], key: str) -> str:
+    text = f"{format_number(number(entry, key))} {format_interval(interval(entry, f'{key}_ci95'))}"
+    return text.strip() or ABSENT

@@ -1,0 +1,209 @@
+"""`hf-fairness gfst` as a user runs it: files of every kind, stages from a shell, a push to the Hub."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import gfst_world
+import numpy as np
+import pytest
+from datasets import load_from_disk
+from gfst_case import SMALL, stages, weights
+
+from hf_fairness.cli import main
+from hf_fairness.cli.gfst_data import open_pairs, open_texts
+
+WORDS = [
+    *(f"--{name}={value}" for name, value in SMALL.items()),
+    *("--lang", "it", "--min_pairs", "5", "--num_beams", "1", "--n_bootstrap", "50", "--variants", "none"),
+    *("--max_steps", "40", "--per_device_train_batch_size", "32", "--learning_rate", "5e-3", "--warmup_steps", "10"),
+    *("--average_checkpoints", "0", "--eval_strategy", "no", "--use_cpu", "--disable_tqdm", "True"),
+    *("--max_candidates", "60"),
+]
+ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    """Parallel and monolingual data in files, WinoMT's file, a lexicon."""
+    folder = tmp_path_factory.mktemp("files")
+    rows = gfst_world.pairs(400, 0, feminine=0.5, noise=0.0)
+    (folder / "train.en").write_text("\n".join(rows["source"]) + "\n", encoding="utf-8")
+    (folder / "train.it").write_text("\n".join(rows["target"]) + "\n", encoding="utf-8")
+    with (folder / "pairs.tsv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter="\t").writerows([("en", "it"), *zip(rows["source"], rows["target"], strict=True)])
+    texts = gfst_world.monolingual(200, 1)["text"][:]
+    (folder / "news.txt").write_bytes("\n".join(texts).encode() + b"\nShe is na\xefve.\n")
+    lines = [
+        f"{r['gender']}\t{r['target_index']}\t{r['sentence']}\t{r['profession']}" for r in gfst_world.winomt_rows()
+    ]
+    (folder / "en.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    gfst_world.lexicon(folder / "forms.tsv")
+    return {path.name: str(path) for path in folder.iterdir()} | {
+        "aligned": f"{folder / 'train.en'},{folder / 'train.it'}"
+    }
+
+
+def command(files: dict[str, str], out: Path, *more: str, parallel: str = "pairs.tsv") -> list[str]:
+    """The words of a whole run."""
+    names = ["--parallel", files[parallel], "--monolingual", files["news.txt"], "--lexicon", files["forms.tsv"]]
+    return ["gfst", *names, "--winomt", files["en.txt"], "--output_dir", str(out), *WORDS, *more]
+
+
+@pytest.fixture(scope="module")
+def finished(files, tmp_path_factory) -> tuple[Path, str]:
+    """Folder of a whole run, and what it printed."""
+    out, printed = tmp_path_factory.mktemp("gfst") / "out", io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(printed):
+        warnings.filterwarnings("ignore", message="fast_align learned to align")
+        assert main(command(files, out, parallel="aligned")) == 0
+    return out, printed.getvalue()
+
+
+def test_a_whole_run_prints_what_it_found(finished):
+    out, printed = finished
+    assert "WinoMT accuracy: baseline" in printed
+    assert "opposite_gender" in printed or "nothing dropped" in printed
+    assert "encoding 2" in printed  # a replacement sign in the text, and a byte that is not UTF-8
+    assert str(out / "model") in printed
+    report = json.loads((out / "report" / "gfst.json").read_text())
+    assert report["arguments"]["parallel"] == "train.en,train.it"
+    assert report["arms"]["control"]["steps"] == report["arms"]["gfst"]["steps"]
+    assert str(out) not in (out / "report" / "gfst.json").read_text()
+    page = (out / "report" / "report.html").read_text()
+    assert page.startswith("<!")
+    assert "Got worse" in page
+    assert page.count("<svg") == 3
+
+
+def test_the_first_stage_needs_no_model_and_no_language(files, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["gfst", "--monolingual", files["news.txt"], "--until", "filter-source", "--output_dir", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert list(stages(out)) == ["filter_source"]
+    assert "too_long 1" in printed
+    assert str(out / "filter_source") in printed
+    assert len(load_from_disk(str(out / "filter_source"))) == 200
+
+
+def test_a_killed_command_goes_on_from_its_checkpoint(files, tmp_path):
+    """Kill it while it trains the initial model; the weights are those of a run that was left alone."""
+    slow = ["--until", "initial", "--save_strategy", "steps", "--save_steps", "5", "--max_steps", "60"]
+    words = command(files, tmp_path / "killed", *slow)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "hf_fairness", *words],
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    place = tmp_path / "killed" / ".partial"
+    while running.poll() is None and not list(
+        place.glob("initial.*/initial/checkpoints/checkpoint-*/trainer_state.json")
+    ):
+        time.sleep(0.02)
+    assert running.poll() is None, "the run ended before it could be killed"
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    before = stages(tmp_path / "killed")
+    assert before["initial"]["status"] == "running"
+    for out in ("killed", "whole"):
+        assert main(command(files, tmp_path / out, *slow)) == 0
+    assert stages(tmp_path / "killed")["filter_source"]["started"] == before["filter_source"]["started"]
+    first, second = (weights(tmp_path / out, "initial") for out in ("killed", "whole"))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
+    shutil.copytree(finished[0], tmp_path / "out")
+    words = ["--push_to_hub", "--hub_model_id", "tester/fairer-it"]
+    words = command(files, tmp_path / "out", *words, parallel="aligned")
+    printed = fake_hub.run([sys.executable, "-m", "hf_fairness", *words])
+    before, after = stages(finished[0]), stages(tmp_path / "out")
+    changed = [name for name in before if before[name]["started"] != after[name]["started"]]
+    assert changed == ["model"]  # where it is pushed to changes its name alone
+    assert "Pushed to" in printed
+    found = fake_hub.files("tester/fairer-it")
+    assert {"README.md", "model.safetensors", "config.json", "tokenizer.json", "generation_config.json"} <= set(found)
+    assert not any(name.startswith(("checkpoint", "report")) or name.endswith(".bin") for name in found)
+    card = found["README.md"].decode()
+    assert "# tester/fairer-it" in card
+    assert "Got worse" in card
+    assert found["model.safetensors"] == (tmp_path / "out" / "train_gfst" / "model" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "aligned", "pairs.jsonl", "pairs.parquet", "saved", "translation.jsonl"])
+def test_pairs_are_read_from_files_of_every_kind(files, tmp_path, name):
+    rows = gfst_world.pairs(400, 0, feminine=0.5, noise=0.0)
+    if name == "saved":
+        rows.save_to_disk(str(tmp_path / name))
+    elif name == "translation.jsonl":
+        lines = [
+            json.dumps({"translation": {"en": a, "it": b}}) for a, b in zip(rows["source"], rows["target"], strict=True)
+        ]
+        (tmp_path / name).write_text("\n".join(lines))
+    elif name.startswith("pairs.j"):
+        rows.to_json(str(tmp_path / name))
+    elif name.endswith("parquet"):
+        rows.to_parquet(str(tmp_path / name))
+    source = files.get(name, str(tmp_path / name))
+    found = open_pairs(source, languages=("en", "it"), columns=("source", "target"))
+    assert found["source"][:] == rows["source"][:]
+    assert found["target"][:] == rows["target"][:]
+
+
+def test_what_cannot_be_read_is_refused(files, tmp_path):
+    languages, names = ("en", "de"), ("source", "target")
+    three = tmp_path / "three.csv"
+    three.write_text("id,de,fr\na,b,c\n")
+    with pytest.raises(ValueError, match=r"text columns id, de, fr; expected source and target.*--source_column"):
+        open_pairs(str(three), languages=languages, columns=names)
+    assert open_pairs(str(three), languages=languages, columns=("de", "fr"))[0] == {"source": "b", "target": "c"}
+    short = tmp_path / "short.it"
+    short.write_text("una\n")
+    with pytest.raises(ValueError, match=r"has 400 lines and .* 1: aligned files"):
+        open_pairs(f"{files['train.en']},{short}", languages=languages, columns=names)
+    with pytest.raises(ValueError, match=r"There is no file .*nowhere.it"):
+        open_pairs(f"{files['train.en']},{tmp_path / 'nowhere.it'}", languages=languages, columns=names)
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(ValueError, match="is empty"):
+        open_texts(str(tmp_path / "empty.txt"), column=None)
+    with pytest.raises(ValueError, match="choose one with --text_column"):
+        open_texts(str(three), column=None)
+
+
+def test_errors_of_the_command_say_what_to_do(files, tmp_path, capsys):
+    assert main(["gfst", "--lang", "it", "--output_dir", str(tmp_path)]) == 1
+    assert "--monolingual is missing" in capsys.readouterr().err
+    assert main(["gfst", "--monolingual", files["news.txt"], "--lang", "it", "--output_dir", str(tmp_path)]) == 1
+    assert "parallel" in capsys.readouterr().err
+
+
+def test_the_demo_brings_its_own_data(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["gfst", "--demo", "--until", "filter-source", "--output_dir", str(out)]) == 0
+    assert "filter source" in capsys.readouterr().out
+    assert list(stages(out)) == ["parallel", "filter_source"]
+    assert len(load_from_disk(str(out / "filter_source"))) > 1000
+    assert main(["gfst", "--demo", "--model", "org/model", "--output_dir", str(out)]) == 1
+    assert "leave out --model" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_demo_reduces_the_gap(tmp_path):
+    assert main(["gfst", "--demo", "--use_cpu", "--output_dir", str(tmp_path / "out")]) == 0
+    report = json.loads((tmp_path / "out" / "report" / "gfst.json").read_text())
+    gap = {name: report["winomt"][name]["delta_r"] for name in ("baseline", "gfst", "control", "randst")}
+    assert gap["baseline"] > 0.2
+    assert gap["gfst"] < min(gap["baseline"], gap["control"], gap["randst"]) - 0.05
+    assert report["test"]["gfst"]["bleu"] > report["test"]["baseline"]["bleu"] - 0.01

@@ -1,0 +1,67 @@
+"""A small planted world with models of one layer, for tests of IBADR and what runs them in other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: Of runs that only need to come to their end: models that learn little, a filter that lets all through.
+SETTINGS: dict[str, Any] = {
+    "n_bias_indicators": 4,
+    "n_shallow": 30,
+    "shallow_epochs": 1,
+    "shallow_learning_rate": 1e-2,
+    "n_iterations": 2,
+    "n_generated": 60,
+    "generator_epochs": 12,
+    "generator_later_epochs": 1,
+    "generator_learning_rate": 1e-2,
+    "generator_batch_size": 16,
+    "max_new_tokens": 50,
+    "threshold": 0.0,
+    "check_agreement": False,
+    "epochs": 2,
+    "learning_rate": 1e-3,
+    "batch_size": 16,
+    "probe": False,
+    "device": "cpu",
+}
+
+
+@dataclass
+class Case:
+    """World, configurations of tiny models, tokenizers."""
+
+    world: Any
+    classifier: tuple[Any, Any]
+    generator: tuple[Any, Any]
+
+    def run(self, folder: Path | str, **settings: Any) -> dict[str, Any]:
+        """Run the pipeline."""
+        from hf_fairness.trainers.recipes import run_ibadr
+
+        given = {"train": self.world.train, "dev": self.world.dev, "challenge": {"planted": self.world.challenge}}
+        given |= {"model": self.classifier, "generator": self.generator}
+        given |= {name: settings.pop(name) for name in (*given, "test", "anti_artefact") if name in settings}
+        return run_ibadr(self.arguments(folder, **settings), **given)
+
+    def arguments(self, folder: Path | str, **settings: Any) -> Any:
+        """Settings of a short run."""
+        from hf_fairness.trainers.recipes import IBADRArguments
+
+        return IBADRArguments(**{**SETTINGS, "output_dir": str(folder), **settings})
+
+
+def make_case(n: int = 128) -> Case:
+    """A world of some rows with models of one layer."""
+    from hf_fairness.demo.planted import planted_world
+    from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
+
+    world = planted_world(n, artefact_strength=0.9, seed=0, n_dev=40, n_challenge=40)
+    pairs, texts = planted_tokenizer(), planted_tokenizer(pairs=False)
+    small, writer = planted_classifier(pairs), planted_generator(texts)
+    small.num_hidden_layers, small.hidden_size, small.intermediate_size, small.num_attention_heads = 1, 16, 32, 2
+    writer.n_layer, writer.n_embd, writer.n_head = 1, 48, 2
+    writer.resid_pdrop = writer.embd_pdrop = writer.attn_pdrop = 0.0
+    return Case(world, (small, pairs), (writer, texts))

@@ -1,0 +1,71 @@
+"""Rows of a GFST run: drawn with a seed, repeated where there are too few, labelled alike in any batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import gfst_world
+import pytest
+from datasets import Dataset
+
+from hf_fairness.filters import SourceGender
+from hf_fairness.trainers.recipes.gfst import shown_name
+from hf_fairness.trainers.recipes.gfst_data import GroupReason, as_rows, drawn, joined, kept, per_group
+
+
+def rows(n: int) -> Dataset:
+    """Numbered rows, every third of them male."""
+    return Dataset.from_dict(
+        {"source": [str(k) for k in range(n)], "source_gender": ["female" if k % 3 else "male" for k in range(n)]}
+    )
+
+
+def test_a_smaller_draw_is_part_of_a_larger_one():
+    small, large = (set(per_group(rows(60), {"male": n, "female": n}, seed=3)["source"][:]) for n in (5, 15))
+    assert len(small) == 10
+    assert small < large
+    assert small != set(per_group(rows(60), {"male": 5, "female": 5}, seed=4)["source"][:])
+
+
+def test_rows_are_used_equally_often_where_there_are_too_few():
+    counts = Counter(drawn(rows(7), 17, seed=0)["source"][:])
+    assert len(counts) == 7
+    assert set(counts.values()) == {2, 3}
+    assert len(set(drawn(rows(7), 5, seed=0)["source"][:])) == 5
+
+
+def test_sets_are_joined_as_often_as_said():
+    pairs = gfst_world.pairs(5, 0)
+    assert Counter(joined([(pairs, 1), (pairs, 2)])["source"][:]) == {
+        text: 3 * n for text, n in Counter(pairs["source"][:]).items()
+    }
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 1000])
+def test_reasons_do_not_depend_on_the_batch(texts, batch_size):
+    reason = GroupReason(SourceGender(), ["male", "female"], column="text", max_tokens=250)
+    found = texts.map(reason, batched=True, batch_size=batch_size)
+    assert Counter(found["source_reason"][:]) == {
+        "": 300, "empty": 2, "mixed": 1, "none": 1, "encoding": 1, "too_long": 1
+    }  # fmt: skip
+    assert kept(found).column_names == ["text", "source_gender"]
+
+
+def test_another_group_than_the_wanted_one_is_a_reason():
+    reason = GroupReason(SourceGender(), ["male", "female"], column="source", max_tokens=250, like="source_gender")
+    batch = {"source": ["She left.", "He left.", "It rains."], "source_gender": ["female"] * 3}
+    assert reason(batch) == {"source_reason": ["", "other_group", "none"]}
+
+
+def test_other_columns_are_left_out():
+    given = Dataset.from_dict({"id": [1, 2], "source": ["a", None], "target": ["b", "c"]})
+    assert as_rows(given, ("source", "target"), "pairs")[:] == {"source": ["a", ""], "target": ["b", "c"]}
+    with pytest.raises(TypeError, match="take one split"):
+        as_rows({"train": given}, ("source",), "pairs")
+
+
+def test_names_hide_folders(tmp_path):
+    for name in ("a.en", "a.it"):
+        (tmp_path / name).write_text("x")
+    assert shown_name(f"{tmp_path / 'a.en'},{tmp_path / 'a.it'}") == "a.en,a.it"
+    assert shown_name("org/data") == "org/data"

@@ -1,0 +1,88 @@
+"""What the GFST recipe says where it cannot go on: data, language, tagger, model, too few pairs."""
+
+from __future__ import annotations
+
+import pytest
+from datasets import Dataset
+from gfst_case import arguments, config
+
+from hf_fairness.filters import TooFewPairsError
+from hf_fairness.trainers.recipes import GFSTArguments, run_gfst
+
+pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
+
+
+def test_too_few_pairs_say_which_reasons_dropped_them(gfst, tmp_path):
+    """A model that never writes feminine forms yields no pairs: that is said, and what was made stays."""
+    only_male = Dataset.from_dict({"text": ["The doctor says that he is tired here."] * 60})
+    with pytest.raises(TooFewPairsError, match=r"female: 0.*at least 5.*Give more text"):
+        gfst(monolingual=only_male)
+    with pytest.raises(TooFewPairsError, match=r"(?s)female.*opposite_gender.*cannot invent") as caught:
+        gfst(out="few", min_pairs=140)
+    assert caught.value.summary["by_gender"]["female"]["reasons"]["opposite_gender"] > 0
+    assert (tmp_path / "few" / "filter_target" / "README.md").is_file()
+    assert not (tmp_path / "few" / "train_gfst").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lang": "xx", "lexicon": None}, "No tagger for lang='xx'"),
+        ({"lang": "it", "lexicon": None, "tagger": "magic"}, "No tagger of kind 'magic'"),
+        ({"lexicon": "nowhere.tsv"}, "nowhere.tsv does not exist"),
+        ({"lang": None}, "lang is missing"),
+        ({"model": "/nowhere/model"}, "/nowhere/model does not open"),
+        ({"variants": ["feminine"]}, "Unknown variant 'feminine'. Variants: randst, no_target_filter, male, female"),
+        ({"method": "back_translation"}, "give reverse_model"),
+        ({"parallel": None}, "no parallel data"),
+        ({"monolingual": None}, "no monolingual text"),
+        ({"attribute": "religion", "variants": []}, "pronoun"),
+        ({"source_code": "en_XX", "target_code": "it_IT"}, "language"),
+    ],
+)
+def test_what_is_missing_is_named(gfst, settings, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        gfst(**settings)
+
+
+def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
+    from tiny_bert import save_tiny_bert
+
+    with pytest.raises(ValueError, match="expected an encoder-decoder"):
+        gfst(model=save_tiny_bert(tmp_path / "bert", ["she", "he"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"src": ["a"], "target": ["b"]}, "no column 'source'; its columns: src, target"),
+        ({"source": [1], "target": ["b"]}, "holds int64, not texts"),
+        ({"source": [""], "target": ["b"]}, "can be used: {'empty': 1}"),
+    ],
+)
+def test_wrong_pairs_are_refused(tmp_path, texts, lexicon, rows, message):
+    with pytest.raises(ValueError, match=message):
+        run_gfst(arguments(lexicon, until="parallel"), Dataset.from_dict(rows), texts, config=config(tmp_path))
+
+
+def test_missing_cells_count_as_empty(tmp_path, lexicon, texts):
+    rows = Dataset.from_dict({"source": ["He sings.", None], "target": ["Canta.", "Piove."]})
+    found = run_gfst(arguments(lexicon, until="parallel"), rows, texts, config=config(tmp_path))
+    assert found["data"]["parallel"]["reasons"] == {"empty": 1}
+    assert found["data"]["parallel"]["sources_by_gender"]["male"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "retrian"}, "method is 'retrian'"),
+        ({"until": "middle"}, "expected a stage"),
+        ({"min_pairs": 0}, "min_pairs is 0"),
+        ({"max_pairs": 3, "min_pairs": 4}, "at least min_pairs"),
+        ({"tagger": "spacy", "lexicon": "x.tsv"}, "give one of them"),
+        ({"train_initial": False}, "needs a model"),
+    ],
+)
+def test_arguments_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        GFSTArguments(**settings)

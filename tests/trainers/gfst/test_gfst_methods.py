@@ -1,0 +1,102 @@
+"""Mixed fine-tuning and back-translation; what the source of the models is; the variants' sizes there."""
+
+from __future__ import annotations
+
+import gfst_world
+import numpy as np
+import pytest
+from datasets import Dataset, load_from_disk
+from gfst_case import arguments, config, shows, stages, weights
+from safetensors.numpy import load_file
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from hf_fairness.trainers.recipes import run_gfst
+from hf_fairness.utils import FairnessWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
+
+
+def italian(n: int, seed: int) -> Dataset:
+    """Texts of the target language: of both genders, of one without a pronoun, and an empty one."""
+    texts = gfst_world.pairs(n, seed, feminine=0.5, noise=0.0)["target"][:]
+    return Dataset.from_dict({"text": [*texts, "La dottoressa è qui.", "Piove.", ""]})
+
+
+@pytest.fixture(scope="module")
+def reverse(tmp_path_factory, lexicon):
+    """A translator from Italian to English, with its tokenizer."""
+    out = tmp_path_factory.mktemp("reverse")
+    rows = gfst_world.pairs(600, 3, feminine=0.5, noise=0.0)
+    swapped = rows.rename_columns({"source": "target", "target": "source"})
+    run_gfst(arguments(lexicon, until="initial"), swapped, None, config=config(out, max_steps=80))
+    place = str(out / "initial" / "model")
+    return AutoModelForSeq2SeqLM.from_pretrained(place), AutoTokenizer.from_pretrained(place)
+
+
+def test_a_given_model_is_fine_tuned_on_equal_shares(gfst, initial, tmp_path):
+    report = gfst(variants=["male"], max_pairs=30, upsample=2)
+    assert report["method"] == "mixed_finetune"
+    assert "baseline" not in report["arms"]  # it was not trained here, but it is measured
+    assert "baseline" in report["winomt"]
+    arms = report["arms"]
+    assert arms["gfst"]["n_parallel"] == 2 * arms["gfst"]["n_pairs"] == 2 * 60
+    assert arms["gfst"]["history"]["n"] == 4 * 60
+    assert arms["control"]["history"]["n"] == 800
+    assert arms["gfst"]["steps"] == arms["control"]["steps"] == 6
+    assert arms["male"]["steps"] == 3  # half the pairs, half the updates
+    assert "start" not in stages(tmp_path / "out")
+    before, after = load_file(f"{initial}/model.safetensors"), weights(tmp_path / "out")
+    moved = max(float(np.abs(after[name] - before[name]).max()) for name in before)
+    assert 0 < moved < 0.5  # it went on from the initial weights
+
+
+def test_fine_tuning_takes_the_wanted_passes(gfst):
+    report = gfst(variants=["none"], settings={"max_steps": -1}, finetune_epochs=2.0, max_pairs=40, until="train")
+    assert report["stages"]["train_gfst"].is_dir()
+    sizes = {"n_parallel": 80, "n_pairs": 80}
+    found = stages(report["stages"]["train_gfst"].parent)["train_gfst"]["result"]
+    assert {name: found[name] for name in sizes} == sizes
+    assert found["steps"] == round(2.0 * 160 / 32)
+
+
+def test_a_live_model_gives_the_same_as_its_folder(gfst, initial, tmp_path, lexicon, parallel, texts):
+    gfst(variants=["none"], until="balance")
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(initial), AutoTokenizer.from_pretrained(initial)
+    own = arguments(lexicon, variants=["none"], until="balance", train_initial=False, model="named")
+    run_gfst(own, parallel, texts, config=config(tmp_path / "live"), model=model, tokenizer=tokenizer)
+    rows = [load_from_disk(str(tmp_path / out / "balance"))[:] for out in ("out", "live")]
+    assert rows[0] == rows[1]
+
+
+def test_back_translation_filters_targets_and_translates_them(gfst, reverse, tmp_path):
+    report = gfst(
+        method="back_translation", monolingual=italian(150, 4), reverse=reverse, variants=["randst", "female"]
+    )
+    numbers = report["data"]["filter_target"]
+    assert numbers["reasons"] == {"none": 2, "empty": 1}  # no gender, no pronoun
+    rows = load_from_disk(str(tmp_path / "out" / "balance"))
+    assert len(rows) >= 40
+    assert all(shows(row["target"], row["source_gender"]) for row in rows)
+    pronoun = {"male": "he", "female": "she"}
+    assert all(pronoun[row["source_gender"]] in row["source"].split() for row in rows)
+    assert set(rows["target"][:]) <= set(italian(150, 4)["text"])  # the natural side is the target
+    assert len(load_from_disk(str(tmp_path / "out" / "randst"))) == len(rows)
+    assert report["arms"]["control"]["steps"] == report["arms"]["gfst"]["steps"]
+    assert report["arms"]["female"]["n_pairs"] == len(rows) // 2
+    assert report["method"] == "mixed_finetune"
+
+
+def test_a_prefix_and_must_she_reach_the_model(gfst, tmp_path):
+    rows = [
+        {"category": category, "gender_terms": terms, "source": gfst_world.sentence(gender, job, "sick", "here")[0]}
+        for category, terms, gender, job in (
+            ("2F", "dottoressa dottore", "female", "doctor"),
+            ("2M", "cuoco cuoca", "male", "cook"),
+        )
+    ]
+    given = {"must_she_rows": rows, "winomt_rows": None, "monolingual": gfst_world.monolingual(120, 7)}
+    with pytest.warns(FairnessWarning, match="No WinoMT rows"):
+        report = gfst(variants=["none"], prefix="The ", max_pairs=20, **given)
+    assert set(report["must_she"]) == {"baseline", "gfst", "control"}
+    assert "winomt" not in report
+    assert "not measured" in (tmp_path / "out" / "report" / "tables.md").read_text()

@@ -1,0 +1,123 @@
+"""Data that the pipeline takes, and data that it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from hf_fairness.utils import FairnessWarning
+
+#: What models that learn little are warned of.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{text}:hf_fairness.utils.FairnessWarning")
+    for text in (r"Round \d", "Every one of the")
+]
+
+
+def rows(n=40, labels=(0, 1), **columns):
+    made = {"premise": [f"p{k}" for k in range(n)], "hypothesis": ["h"] * n}
+    return Dataset.from_dict({**made, "label": [labels[k % len(labels)] for k in range(n)], **columns})
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "message"),
+    [
+        (rows(labels=(0, 7)), {"label_names": ["a", "b"]}, "Row 1 of the train rows has the label 7, .* map: a, b"),
+        (rows(labels=("a", "x")), {"label_names": ["a", "b"]}, "the label 'x', which is not in the map"),
+        (rows(labels=(1,)), {"label_names": ["a", "b"]}, "All 36 training rows have the label b"),
+        (rows(3), {"n_shallow": 1}, "2 training rows do not make n_bias_indicators=4 groups"),
+        (rows(), {"n_shallow": 100}, "36 training rows are fewer than n_shallow=100"),
+        (rows(premise=[""] * 40), {}, "Row 0 of the train rows has no text in 'premise'"),
+        (rows(), {"text_columns": ["claim"]}, "need the text columns claim"),
+        (rows(), {"label_column": "gold"}, "no column 'gold'; they have premise"),
+        (rows(), {"label_distribution": [1.0]}, "1 shares for 2 labels"),
+    ],
+)
+def test_bad_data(case, tmp_path, data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        case.run(tmp_path / "out", train=data, dev=None, challenge=None, **settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_in_other_forms(case):
+    from hf_fairness.trainers.recipes.ibadr_data import prepare
+
+    named = rows(labels=("no", "Yes", "-"))
+    arguments = case.arguments("unused", n_shallow=4, label_names=["yes", "no"])
+    with pytest.warns(FairnessWarning, match="13 of 40 train rows have no label"):
+        task = prepare(arguments, named)
+    assert task.label_names == ["yes", "no"]
+    assert task.counts == {"n_train_unlabelled": 13, "dev_held_out": True}
+    assert (len(task.train), len(task.dev)) == (25, 2)
+    single = Dataset.from_dict({"text": ["a", "b"] * 10, "label": [0, 1] * 10})
+    task = prepare(case.arguments("unused", n_shallow=4, max_train_rows=10), single, test=single)
+    assert task.columns == ("text",)
+    assert len(task.train) == 10
+    assert not set(map(str, task.train)) - set(map(str, task.dev)) - set(map(str, single))
+    again = prepare(case.arguments("unused", n_shallow=4, max_train_rows=10), single, test=single)
+    assert again.key == task.key
+
+
+def test_single_texts(case, tmp_path):
+    """A task of single texts, with a test set and a challenge set of its own."""
+    texts = [f"{a} {b}" for a, b in zip(case.world.train["premise"], case.world.train["hypothesis"], strict=True)]
+    data = Dataset.from_dict({"text": texts, "label": np.array(case.world.train["label"]) % 2})
+    settings = {"n_iterations": 1, "n_generated": 40, "dev": None, "challenge": {"mine": data.select(range(20))}}
+    settings |= {"generator_epochs": 8, "epochs": 1}
+    found = case.run(tmp_path, train=data, test=data.select(range(30)), probe=True, **settings)
+    assert set(found["results"]) == {"dev", "test", "mine"}
+    assert found["partial_input"] == {}
+    assert found["pool"]["n_added"] > 0
+    with pytest.raises(ValueError, match="hans is a set of pairs; the data have the one text column 'text'"):
+        case.run(tmp_path / "other", train=data, **{**settings, "challenge": {"hans": []}})
+
+
+def test_live_models_have_keys_of_what_they_hold(case):
+    import copy
+
+    from hf_fairness.trainers.pair_training import open_pair_classifier
+    from hf_fairness.trainers.recipes.ibadr_data import source
+
+    config, tokenizer = case.classifier
+    names = case.world.train.features["label"].names
+    model, _ = open_pair_classifier(config, label_names=names, tokenizer=tokenizer)
+    key = source((model, tokenizer), None, "classifier").key
+    assert source((copy.deepcopy(model), tokenizer), None, "classifier").key == key
+    model.classifier.weight.data[0, 0] += 1.0
+    assert source((model, tokenizer), None, "classifier").key != key
+    other = copy.deepcopy(config)
+    other.hidden_dropout_prob = 0.5
+    assert source((config, tokenizer), None, "").key != source((other, tokenizer), None, "").key
+    assert source(None, "an/id", "").name == "an/id"
+    with pytest.raises(ValueError, match="The judge is missing"):
+        source(None, None, "judge")
+
+
+def test_labels_of_a_model_in_another_order():
+    from hf_fairness.trainers.recipes.ibadr_job import label_order
+
+    assert label_order({0: "LABEL_0", 1: "LABEL_1"}, ["yes", "no"], "m") == [0, 1]
+    with pytest.raises(ValueError, match="m has the classes a, b; the data have a, c"):
+        label_order({0: "a", 1: "b"}, ["a", "c"], "m")
+
+
+def test_published_sets_and_own_ones(case, tmp_path):
+    """What counts as right is what the scores count, and hypotheses can come first."""
+    from hf_fairness.trainers.recipes.ibadr_data import prepare
+    from hf_fairness.trainers.recipes.ibadr_evaluation import evaluation_sets
+
+    task = prepare(case.arguments(tmp_path), case.world.train, dev=case.world.dev)
+    hans = [
+        {"premise": "p", "hypothesis": "h", "label": "non-entailment", "heuristic": "x", "subcase": "y", "cluster": "1"}
+    ]
+    own = case.world.challenge.add_column("cluster", ["c"] * len(case.world.challenge))
+    sets = evaluation_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
+    assert [each.title for each in sets] == ["dev", "hans:a", "mine"]
+    assert sets[1].texts(("premise", "hypothesis"))[0] == {"premise": "h", "hypothesis": "p"}
+    for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
+        assert sets[1].right([guess]).tolist() == [right]
+    assert sets[2].clusters() == ["c"] * len(own)
+    assert sets[0].clusters() is None
+    names = task.label_names
+    assert sets[0].right([names[label] for label in task.dev["label"]]).all()

@@ -1,0 +1,76 @@
+"""The pool: groups by bias degree, where rows are from, what is new."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_fairness.trainers.ibadr_pool import (
+    PROVENANCE,
+    Seen,
+    bias_groups,
+    original_rows,
+    pool_rows,
+    read_pool,
+    read_rows,
+    write_rows,
+)
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=3, max_size=50), st.integers(2, 5))
+def test_groups_are_equal_and_ordered(degrees, n_groups):
+    if len(degrees) < n_groups:
+        with pytest.raises(ValueError, match=f"{len(degrees)} rows do not make {n_groups} groups"):
+            bias_groups(degrees, n_groups)
+        return
+    groups = bias_groups(degrees, n_groups)
+    sizes = np.bincount(groups, minlength=n_groups + 1)[1:]
+    assert np.ptp(sizes) <= 1
+    order = np.argsort(degrees, kind="stable")
+    assert (np.diff(groups[order]) >= 0).all()
+    assert (groups.min(), groups.max()) == (1, n_groups)
+
+
+def added(n, iteration):
+    return pool_rows(
+        [[f"p{k}" for k in range(n)], [f"h{k}" for k in range(n)]],
+        [k % 3 for k in range(n)],
+        columns=("premise", "hypothesis"),
+        label_column="label",
+        iteration=iteration,
+        indicators=[1] * n,
+        confidences=[0.5] * n,
+        source_ids=[f"round-{iteration}:{k}" for k in range(n)],
+    )
+
+
+def test_rounds_are_files_and_the_pool_is_all_of_them(case, tmp_path):
+    original = original_rows(case.world.train, ("premise", "hypothesis"))
+    files = [write_rows(added(n, k), tmp_path / f"{k}.parquet") for k, n in ((1, 2), (2, 0), (3, 4))]
+    pool = read_pool(original, files)
+    assert len(pool) == len(original) + 6
+    assert set(PROVENANCE) <= set(pool.column_names)
+    assert pool[0]["source_id"] == "original:0"
+    assert pool[-1] == added(4, 3)[3]
+    assert pool["iteration"][:].count(1) == 2
+    assert len(set(pool["source_id"][:])) == len(pool)
+    assert read_rows(files[1]).features == original.features  # types hold without any row too
+    assert not list(tmp_path.glob("*tmp*"))
+
+
+def test_columns_that_the_pool_adds_must_be_free():
+    rows = Dataset.from_dict({"confidence": ["a"], "label": [0]})
+    with pytest.raises(ValueError, match="'confidence' is one that the pool adds"):
+        original_rows(rows, ("confidence",))
+
+
+def test_what_is_new():
+    seen = Seen([["A b", "c"], ["d", "e"]], [0, 1])
+    assert seen.add(("a  B", "D"), 0) == "in_pool"
+    assert seen.add(("a b", "d"), 1) == "in_pool_other_label"
+    assert seen.add(("a b", "e"), 1) == ""
+    assert seen.add(("A b", "e"), 1) == "repeated"
+    assert seen.add(("a b", "E"), 0) == "repeated_other_label"

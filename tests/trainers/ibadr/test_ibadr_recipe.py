@@ -1,0 +1,260 @@
+"""The pipeline: what it leaves behind, that it goes on wherever it was killed, its switches and its errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from datasets import load_dataset
+
+from hf_fairness.runs import Run
+from hf_fairness.trainers.ibadr_guards import LabelsAtChanceError
+from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, read_rows
+from hf_fairness.utils import FairnessWarning
+
+#: What models that learn little are warned of.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{text}:hf_fairness.utils.FairnessWarning")
+    for text in (r"Round \d", "Every one of the")
+]
+STAGES = ["base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2", "generator-2"]
+STAGES += ["samples-2", "pool", "ibadr", "control", "evaluation", "report"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ibadr")
+
+
+@pytest.fixture(scope="module")
+def report(case, folder):
+    return case.run(folder, anti_artefact=case.world.anti_artefact, probe=True)
+
+
+@pytest.fixture
+def started(report, folder, tmp_path):
+    """A copy of the finished run: what a changed setting does not touch is there already."""
+    shutil.copytree(folder, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def manifest(folder):
+    return {stage["stage"]: stage for stage in json.loads((folder / "manifest.json").read_text())["stages"]}
+
+
+def test_stages_in_order(report, folder):
+    found = manifest(folder)
+    assert list(found) == STAGES
+    assert {stage["status"] for stage in found.values()} == {"done"}
+
+
+def test_every_sample_is_accounted_for(report, folder):
+    for each in report["rounds"]:
+        counts = dict(each["counts"])
+        assert counts.pop("drawn") == 60 == sum(counts.values())
+        kept, left = (read_rows(folder / f"samples-{each['round']}" / name) for name in (ACCEPTED, REJECTED))
+        assert len(kept) == counts["accepted"]
+        assert len(left) == 60 - counts["accepted"]
+        assert set(left["reason"]) == set(counts) - {"accepted"}
+        numbers = [int(text.rpartition(":")[2]) for text in [*kept["source_id"], *left["source_id"]]]
+        assert sorted(numbers) == list(range(60))
+        assert each["degrees"]["after"]["n"] == counts["accepted"]
+        assert 0.0 <= each["anti_artefact"]["before"]["anti_artefact_share"] <= 1.0
+        assert each["agreement"]["before"]["agreement_ci95"] is not None
+        assert each["examples"]
+        assert each["pool"]["n"] == each["generator"]["n"]
+        assert each["pool"]["group_means"] == sorted(each["pool"]["group_means"])
+
+
+def test_the_pool_is_a_data_set_with_a_card(case, report):
+    rows = load_dataset(str(report["pool_folder"]), split="train")
+    counts = report["pool"]
+    assert (len(rows), counts["n_original"]) == (counts["n"], len(case.world.train))
+    assert rows.features["label"].names == ["entailment", "neutral", "contradiction"]
+    assert [set(rows["iteration"][:]), rows[0]["source_id"]] == [{0, 1, 2}, "original:0"]
+    added = rows.filter(lambda row: row["iteration"] > 0)
+    assert set(added["indicator"]) <= {1, 2}
+    texts = {(a.casefold(), b.casefold()) for a, b in zip(rows["premise"], rows["hypothesis"], strict=True)}
+    assert len(texts) == len(rows)
+    card = (report["pool_folder"] / "README.md").read_text()
+    assert "written by a language model" in card
+    assert "round 1" in card
+
+
+def test_arms_and_comparisons(report):
+    arms = report["arms"]
+    assert list(arms) == ["base", "ibadr", "control"]
+    assert arms["control"]["steps"] == arms["ibadr"]["steps"]
+    assert arms["control"]["max_steps"] == arms["ibadr"]["max_steps"]
+    assert arms["control"]["n_rows"] == arms["base"]["n_rows"] < arms["ibadr"]["n_rows"]
+    assert set(report["results"]) == {"dev", "planted"}
+    found = report["comparisons"]["planted"]["ibadr - control"]
+    accuracies = report["results"]["planted"]
+    gap = accuracies["ibadr"]["accuracy"] - accuracies["control"]["accuracy"]
+    assert found["difference"] == pytest.approx(gap)
+    assert set(report["partial_input"]) == {"original", "pool"}
+    assert 0.0 <= report["leakage"]["by_set"]["planted"]["leak_share"] <= 1.0
+
+
+def test_report_files(report):
+    names = {"ibadr.json", "tables.md", "report.html", "accuracy.svg", "bias_degrees.svg", "samples.svg"}
+    assert set(report["files"]) == names
+    page = report["files"]["report.html"].read_text()
+    assert "Got worse" in page
+    assert "IBADR − control" in page
+    assert "/tmp" not in page
+    text = report["files"]["tables.md"].read_text()
+    assert "anti-artefact share" in text
+    saved = json.loads(report["files"]["ibadr.json"].read_text())
+    assert saved["rounds"] == report["rounds"]
+
+
+def test_a_second_run_does_nothing(case, report, folder, monkeypatch):
+    monkeypatch.setattr(Run, "_work", lambda *args, **kwargs: pytest.fail("a stage ran again"))
+    again = case.run(folder, anti_artefact=case.world.anti_artefact, probe=True)
+    assert again["results"] == report["results"]
+
+
+def test_killed_at_every_stage(case, report, tmp_path, monkeypatch):
+    """Killed at the end of every stage, one after the other; every run goes on from what the one before left."""
+    original = Run._work
+    killed = []
+
+    def work(self, entry, key, version, function, keep_partial):
+        def once(folder):
+            result = function(folder)
+            if entry["stage"] not in killed:
+                killed.append(entry["stage"])
+                raise KeyboardInterrupt
+            return result
+
+        return original(self, entry, key, version, once, keep_partial)
+
+    monkeypatch.setattr(Run, "_work", work)
+    options = {"anti_artefact": case.world.anti_artefact, "probe": True}
+    for _ in STAGES:
+        with pytest.raises(KeyboardInterrupt):
+            case.run(tmp_path, **options)
+    found = case.run(tmp_path, **options)
+    assert killed == STAGES
+    for key in ("rounds", "pool", "arms", "results", "comparisons", "partial_input", "leakage"):
+        assert found[key] == report[key], key
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"use_indicators": False, "random_indicator": False},
+        {"update_shallow": False, "poe": True, "added_sizes": [5]},
+        {"iterative": False, "confidence_from": "main"},
+        {"confidence_from": "shallow", "lora": True, "n_iterations": 1, "generator_epochs": 25},
+    ],
+    ids=lambda settings: ",".join(settings),
+)
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
+def test_switches(case, started, settings):
+    found = case.run(started, **settings)
+    stages = manifest(started)
+    asked = {row for each in found["rounds"] for row in _indicators(started, each["round"])}
+    if not settings.get("use_indicators", True):
+        assert asked == {0}
+    if not settings.get("update_shallow", True):
+        assert stages["degrees-2"]["result"]["n_scored"] == found["rounds"][0]["counts"]["accepted"]
+        assert {"poe", "ibadr_poe", "ibadr_5"} <= set(found["arms"])
+        assert found["arms"]["ibadr_5"]["n_rows"] == len(case.world.train) + 5
+        assert "ibadr_poe - ibadr" in found["comparisons"]["planted"]
+    if not settings.get("iterative", True):
+        assert [each["counts"]["drawn"] for each in found["rounds"]] == [120]
+    if settings.get("lora"):
+        from transformers import AutoModelForCausalLM
+
+        AutoModelForCausalLM.from_pretrained(found["generator"] / "merged")
+        each = found["rounds"][0]
+        assert each["confidence"] == each["degrees"]
+
+
+def _indicators(folder, number):
+    rows = read_rows(folder / f"samples-{number}" / ACCEPTED)
+    return rows["indicator"][:]
+
+
+def test_samples_that_never_end(case, started):
+    settings = {"generator_epochs": 0.1, "generator_learning_rate": 1e-6, "temperature": 1e-3}
+    with pytest.raises(ValueError, match=r"none of 60 samples is of use .*does not end its samples within max_new_tok"):
+        case.run(started, **settings)
+    assert manifest(started)["samples-1"]["status"] == "failed"
+
+
+def test_a_filter_that_lets_nothing_through(case, started):
+    """A lower threshold then goes on from what it does not touch."""
+    settings = {"confidence_from": "shallow", "n_iterations": 1}
+    with pytest.raises(ValueError, match=r"Round 1: none of \d+ new samples reaches the confidence 1 of shallow"):
+        case.run(started, **settings, threshold=1.0)
+    before = manifest(started)
+    found = case.run(started, **settings, threshold=0.01)
+    assert found["pool"]["n_added"] > 0
+    after = manifest(started)
+    assert [after[name]["started"] == before[name]["started"] for name in ("base", "samples-1")] == [True, False]
+
+
+def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
+    import hf_fairness.trainers.recipes.ibadr_loop as loop
+
+    original = loop.draw_samples
+
+    def draw_samples(job, *args, number, **kwargs):
+        if number == 2:
+            raise ValueError("Round 2: none of 60 samples is of use.")
+        return original(job, *args, number=number, **kwargs)
+
+    monkeypatch.setattr(loop, "draw_samples", draw_samples)
+    with pytest.raises(ValueError, match="Round 2"):
+        case.run(started, anti_artefact=case.world.anti_artefact, resume=False)
+    kept = read_rows(started / "samples-1" / ACCEPTED)
+    assert kept[:] == read_rows(folder / "samples-1" / ACCEPTED)[:]
+
+
+def test_labels_that_mean_nothing(case, tmp_path):
+    """A generator that does not read its label, and a judge that can tell: the base model knows the markers."""
+    shuffled = case.world.train.shuffle(seed=1)["label"][:]
+    judge = tmp_path / "judge"
+    _train_judge(case, judge)
+    rows = case.world.train.remove_columns("label").add_column("label", shuffled)
+    names = {"label_names": ["entailment", "neutral", "contradiction"], "judge": str(judge)}
+    settings = {**names, "check_agreement": True, "n_iterations": 1, "n_generated": 200, "generator_epochs": 14}
+    with pytest.raises(LabelsAtChanceError, match=r"agree with the judge's .* has not learned what the labels mean"):
+        case.run(tmp_path / "out", train=rows, **settings)
+    with pytest.warns(FairnessWarning, match="has not learned what the labels mean"):
+        case.run(tmp_path / "out", train=rows, **{**settings, "check_agreement": False, "confidence_from": str(judge)})
+
+
+def _train_judge(case, folder):
+    from hf_fairness.trainers.pair_training import open_pair_classifier, train_pair_classifier
+
+    config, tokenizer = case.classifier
+    model, _ = open_pair_classifier(config, label_names=case.world.train.features["label"].names, tokenizer=tokenizer)
+    settings = {"num_train_epochs": 12, "learning_rate": 1e-2, "per_device_train_batch_size": 16, "use_cpu": True}
+    train_pair_classifier(model, tokenizer, case.world.train, training_arguments=settings).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def test_sweep(case, report, folder, tmp_path, capsys):
+    from hf_fairness.cli.ibadr import print_tables
+    from hf_fairness.trainers.recipes import sweep_ibadr
+
+    given = {"dev": case.world.dev, "model": case.classifier, "generator": case.generator}
+    shutil.copytree(folder, tmp_path / "sweep" / "seed-0")
+    arguments = case.arguments(tmp_path, n_iterations=1, epochs=1, sweep=["seed=0,1"])
+    found = sweep_ibadr(arguments, case.world.train, **given)
+    assert [cell["value"] for cell in found["cells"]] == [0, 1]
+    values = [cell["results"]["dev"]["ibadr"]["accuracy"] for cell in found["cells"]]
+    assert found["over_seeds"]["dev"]["arms"]["ibadr"]["mean"] == pytest.approx(np.mean(values))
+    assert (tmp_path / "sweep" / "seed-1" / "ibadr").is_dir()
+    print_tables(found)
+    assert "IBADR − control" in capsys.readouterr().out
+    assert "| seed | 1 |" in found["files"]["sweep.md"].read_text()
+    for bad, message in (("threshold=1", "with one of n_bias_indicators"), ("seed=a", "expected a whole number")):
+        with pytest.raises(ValueError, match=message):
+            sweep_ibadr(case.arguments(tmp_path, sweep=[bad]), case.world.train, **given)

@@ -1,0 +1,57 @@
+"""Run under torchrun, or alone: samples of a generator, how sure it is of them, and a whole run; written to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent.parent))
+
+COLUMNS = ("premise", "hypothesis")
+
+
+def main(folder: Path) -> None:
+    from accelerate import PartialState
+    from accelerate.utils import gather_object
+    from ibadr_case import make_case
+
+    from hf_fairness.trainers.ibadr_generator import generator_confidence, open_generator
+    from hf_fairness.trainers.ibadr_sampling import sample
+
+    case = make_case()
+    state = PartialState(cpu=True)
+    found = {"processes": state.num_processes}
+    arguments = case.arguments(folder / "unused", sampling_batch_size=7)
+    model, layout = open_generator(
+        case.generator[0], n_labels=3, n_texts=2, config=arguments, tokenizer=case.generator[1]
+    )
+    drawn = sample(model, layout, 40, config=arguments, key="round-1")
+    found["reasons"] = gather_object([drawn.reasons])
+    found["labels"] = gather_object([drawn.labels.tolist()])
+    texts = [list(case.world.dev[name]) for name in COLUMNS]
+    sure = generator_confidence(model, layout, texts, case.world.dev["label"], [1] * 40, config=arguments)
+    found["confidence"] = gather_object([sure.tolist()])
+    if os.environ.get("IBADR_WHOLE") == "1":
+        report = case.run(folder / "run", n_iterations=1)
+        found["steps"] = {arm: training["steps"] for arm, training in report["arms"].items()}
+        found["drawn"] = report["rounds"][0]["counts"]["drawn"]
+        # The generator that the run trained, on any number of processes the same samples.
+        model, layout = open_generator(None, n_labels=3, n_texts=2, config=arguments, trained=report["generator"])
+        found["trained"] = gather_object([sample(model, layout, 40, config=arguments, key="x").texts])
+    if state.is_main_process:
+        (folder / "found.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error")  # what pytest does for its own process
+    # accelerate sets broadcast_buffers, which torch 2.13 renames (seen 2026-11).
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
+    warnings.filterwarnings("ignore", message="Round|Every one of the", category=UserWarning)
+    main(Path(sys.argv[1]))
+    import torch.distributed
+
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -1,0 +1,156 @@
+"""How a sample looks to the generator: ``<bias indicator> <label> first text <next> second text <end>``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset
+
+#: Why a sample could not be read.
+UNREADABLE = ("unended", "wrong_parts", "empty_text", "broken_text")
+
+
+class SampleFormat:
+    """The special tokens of samples, in a tokenizer.
+
+    Args:
+        tokenizer: of the generator; the tokens are added to it where it lacks them.
+        n_labels: number of labels.
+        n_texts: texts of a row, 1 or 2.
+        n_indicators: bias indicators; 0: samples carry none.
+
+    Attributes:
+        tokenizer: the tokenizer.
+        new_ids: ids of the special tokens.
+        start: number of tokens before the first text, the same for all samples.
+
+    Example:
+        >>> sorted(SampleFormat.tokens(n_labels=1, n_indicators=1))
+        ['<|bias-1|>', '<|end|>', '<|label-0|>', '<|next|>']
+    """
+
+    def __init__(self, tokenizer: Any, *, n_labels: int, n_texts: int, n_indicators: int) -> None:
+        names = self.tokens(n_labels=n_labels, n_indicators=n_indicators)
+        tokenizer.add_tokens(names, special_tokens=True)
+        ids = dict(zip(names, tokenizer.convert_tokens_to_ids(names), strict=True))
+        self.tokenizer, self.n_labels, self.n_texts, self.n_indicators = tokenizer, n_labels, n_texts, n_indicators
+        self.new_ids: list[int] = sorted(ids.values())
+        self.next, self.end = ids["<|next|>"], ids["<|end|>"]
+        self._indicators = [ids[f"<|bias-{k}|>"] for k in range(1, n_indicators + 1)]
+        self._labels = [ids[f"<|label-{k}|>"] for k in range(n_labels)]
+        begin = tokenizer.bos_token_id
+        self._begin = [] if begin is None else [begin]
+        self.start = len(self._begin) + bool(n_indicators) + 1
+
+    @staticmethod
+    def tokens(*, n_labels: int, n_indicators: int) -> list[str]:
+        """The special tokens."""
+        indicators = [f"<|bias-{k}|>" for k in range(1, n_indicators + 1)]
+        return [*indicators, *(f"<|label-{k}|>" for k in range(n_labels)), "<|next|>", "<|end|>"]
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Ids that are never drawn: they stand before the texts only, or mean nothing."""
+        special = {*self._indicators, *self._labels, *self.tokenizer.all_special_ids} - {self.next, self.end}
+        return sorted(special | ({self.next} if self.n_texts == 1 else set()))
+
+    def prefix(self, indicator: int, label: int) -> list[int]:
+        """Ids before the first text.
+
+        Args:
+            indicator: from 1 for the least biased; it does not matter where samples carry none.
+            label: from 0.
+        """
+        told = [self._indicators[indicator - 1]] if self.n_indicators else []
+        return [*self._begin, *told, self._labels[label]]
+
+    def encode(self, *texts: Sequence[str]) -> list[list[int]]:
+        """Ids of texts with what divides and ends them.
+
+        Args:
+            texts: one list per text column. What is spelled as a special token in them is left out.
+        """
+        own = set(self.new_ids)
+        parts = [self.tokenizer(list(column), add_special_tokens=False)["input_ids"] for column in texts]
+        found = []
+        for row in zip(*parts, strict=True):
+            clean = [[token for token in part if token not in own] for part in row]
+            joined = clean[0] if len(clean) == 1 else [*clean[0], self.next, *clean[1]]
+            found.append([*joined, self.end])
+        return found
+
+    def read(self, drawn: Sequence[Sequence[int]]) -> list[tuple[tuple[str, ...], str]]:
+        """Texts of samples.
+
+        Args:
+            drawn: ids after the prefix, up to the end token and with it where there is one.
+
+        Returns:
+            Texts and ``""``, or empty texts and one of ``UNREADABLE``.
+        """
+        places: list[tuple[int, int]] = []
+        parts: list[list[int]] = []
+        reasons = []
+        for number, ids in enumerate(drawn):
+            cut = _split(ids[:-1], self.next) if ids and ids[-1] == self.end else None
+            reasons.append("unended" if cut is None else "wrong_parts" if len(cut) != self.n_texts else "")
+            if cut is not None and not reasons[-1]:
+                places += [(number, place) for place in range(len(cut))]
+                parts += cut
+        texts = {number: [""] * self.n_texts for number in range(len(drawn))}
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        decoded = self.tokenizer.batch_decode(parts, **options) if parts else []
+        for (number, place), text in zip(places, decoded, strict=True):
+            texts[number][place] = " ".join(text.split())
+        found: list[tuple[tuple[str, ...], str]] = []
+        for number, reason in enumerate(reasons):
+            row = tuple(texts[number])
+            if not reason and not all(row):
+                reason = "empty_text"
+            if not reason and any("\ufffd" in text for text in row):
+                reason = "broken_text"
+            found.append((row if not reason else ("",) * self.n_texts, reason))
+        return found
+
+    def rows(
+        self, dataset: Dataset, columns: Sequence[str], *, label_column: str, max_new_tokens: int
+    ) -> tuple[Dataset, int]:
+        """Training rows of the generator.
+
+        Args:
+            dataset: texts, labels and, where samples carry them, a column ``indicator``.
+            columns: text columns.
+            label_column: numbers of labels.
+            max_new_tokens: longest row after the prefix; a row that is cut would teach that samples do not end.
+
+        Returns:
+            ``input_ids``, and how many rows were too long and were left out.
+
+        Raises:
+            ValueError: all rows are too long.
+        """
+
+        def encode(batch: Mapping[str, Any]) -> dict[str, Any]:
+            indicators = batch["indicator"] if self.n_indicators else [0] * len(batch[label_column])
+            bodies = self.encode(*(batch[name] for name in columns))
+            told = zip(indicators, batch[label_column], bodies, strict=True)
+            return {"input_ids": [self.prefix(k, y) + body for k, y, body in told if len(body) <= max_new_tokens]}
+
+        made = dataset.map(encode, batched=True, remove_columns=dataset.column_names, desc="Tokenizing")
+        if not len(made):
+            raise ValueError(
+                f"Each of the {len(dataset)} rows is longer than {max_new_tokens} tokens: raise max_new_tokens."
+            )
+        return made, len(dataset) - len(made)
+
+
+def _split(ids: Sequence[int], mark: int) -> list[list[int]]:
+    """Runs of ids between marks."""
+    parts: list[list[int]] = [[]]
+    for token in ids:
+        if token == mark:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts

@@ -1,0 +1,142 @@
+"""What is asked of the samples of a round: whether their labels mean something, how biased and how varied they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hf_fairness.scores.meta import describe
+from hf_fairness.scores.rates import interval, ratio, resampled_sums
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
+
+#: Bins of a histogram of bias degrees, from 0 to 1.
+BINS = 10
+
+
+class LabelsAtChanceError(ValueError):
+    """The labels of samples agree with a judge no more than by chance."""
+
+
+def label_agreement(
+    judged: ArrayLike, labels: ArrayLike, n_labels: int, *, n_bootstrap: int = N_BOOTSTRAP, seed: int = 0
+) -> dict[str, Any]:
+    """How often a model trained on the original data gives a sample the label that was asked for.
+
+    Beside the rate stands what two independent labellings with the same counts would reach (``chance``), and Cohen's
+    kappa. Samples of low bias degree are those on which a biased judge errs, so a low rate alone proves nothing; a
+    kappa that cannot be told from 0 says that the generator has not learned what labels mean, or that the judge has
+    not.
+
+    Args:
+        judged: classes by the judge, shape (n,).
+        labels: classes asked for, shape (n,).
+        n_labels: number of classes.
+        n_bootstrap: resamples of samples behind the intervals.
+        seed: of the resamples.
+
+    Returns:
+        ``agreement`` in [0, 1], ``chance``, ``kappa`` (ideal 1; 0: chance), the first and last with ``_ci95``;
+        ``at_chance``: whether the interval of kappa holds 0 (or there is none); ``n``, ``meta``.
+
+    Raises:
+        ValueError: no samples, or not one class for each.
+
+    Source:
+        Cohen 1960 for kappa.
+
+    Example:
+        >>> found = label_agreement([0, 1, 0, 1] * 20, [0, 1, 0, 1] * 20, 2)
+        >>> found["agreement"], found["chance"], found["kappa"], found["at_chance"]
+        (1.0, 0.5, 1.0, False)
+    """
+    one, other = np.asarray(judged, dtype=np.int64), np.asarray(labels, dtype=np.int64)
+    if not len(one) or one.shape != other.shape:
+        raise ValueError(f"Agreement needs a judged class per label, and one at least; got {one.shape}, {other.shape}.")
+    columns = np.zeros((len(one), 1 + 2 * n_labels))
+    columns[:, 0] = one == other
+    columns[np.arange(len(one)), 1 + one] = 1.0
+    columns[np.arange(len(one)), 1 + n_labels + other] = 1.0
+
+    def rates(sums: Floats) -> tuple[Floats, Floats, Floats]:
+        n = sums[:, 1 : 1 + n_labels].sum(axis=1)
+        agreement = ratio(sums[:, 0], n)
+        chance = ratio((sums[:, 1 : 1 + n_labels] * sums[:, 1 + n_labels :]).sum(axis=1), n * n)
+        return agreement, chance, ratio(agreement - chance, 1.0 - chance)
+
+    value = rates(columns.sum(axis=0, keepdims=True))
+    draws = rates(resampled_sums(columns, n_bootstrap=n_bootstrap, seed=seed))
+    kappa = float(value[2][0])
+    ends = interval(draws[2])
+    defined = np.isfinite(kappa)
+    return {
+        "agreement": float(value[0][0]),
+        "agreement_ci95": interval(draws[0]),
+        "chance": float(value[1][0]),
+        "kappa": kappa if defined else None,
+        "kappa_ci95": ends if defined else None,
+        "at_chance": not defined or ends is None or ends[0] <= 0.0 <= ends[1],
+        "n": len(one),
+        "meta": describe(
+            n=len(one),
+            convention="share of samples whose judged class is the label asked for; chance: of independent labellings "
+            "with the same counts; interval: samples resampled",
+            ideal="agreement 1, kappa 1",
+            direction="lower is worse; kappa 0 is chance",
+            seed=seed,
+        ),
+    }
+
+
+def degree_histogram(degrees: ArrayLike) -> dict[str, Any]:
+    """Counts of bias degrees in bins of equal width from 0 to 1, and their mean.
+
+    Args:
+        degrees: p(label | texts) under the shallow model, shape (n,).
+
+    Returns:
+        ``counts``, ``mean`` (None without rows), ``n``.
+
+    Example:
+        >>> degree_histogram([0.05, 0.5, 1.0])["counts"]
+        [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]
+    """
+    values = np.asarray(degrees, dtype=np.float64)
+    counts, _ = np.histogram(values, bins=BINS, range=(0.0, 1.0))
+    return {"counts": counts.tolist(), "mean": float(values.mean()) if len(values) else None, "n": len(values)}
+
+
+def diversity(texts: Sequence[Sequence[str]], *, limit: int | None = None) -> dict[str, Any]:
+    """How varied texts are: different word n-grams per n-gram, and words per row.
+
+    The share falls as texts grow in number, so compare sets of one size only.
+
+    Args:
+        texts: one list per text column.
+        limit: rows that are looked at, the first ones; None means all.
+
+    Returns:
+        ``distinct_1``, ``distinct_2``, ``distinct_3`` in (0, 1], lower is less varied, None where a row has no such
+        n-gram; ``mean_words`` of a row, ``n`` rows.
+
+    Source:
+        Li et al. 2016 (distinct-n).
+
+    Example:
+        >>> diversity([["a b a b"]])["distinct_2"]
+        0.6666666666666666
+    """
+    rows = [[text.casefold().split() for text in row] for row in list(zip(*texts, strict=True))[:limit]]
+    found: dict[str, Any] = {}
+    for size in (1, 2, 3):
+        grams = [
+            tuple(words[start : start + size])
+            for row in rows
+            for words in row
+            for start in range(len(words) - size + 1)
+        ]
+        found[f"distinct_{size}"] = len(set(grams)) / len(grams) if grams else None
+    words = sum(len(words) for row in rows for words in row)
+    return {**found, "mean_words": words / len(rows) if rows else None, "n": len(rows)}

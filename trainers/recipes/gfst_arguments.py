@@ -1,0 +1,217 @@
+"""What a run of GFST is told beside the settings of the training; `hf-fairness gfst` parses it from flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hf_fairness.scores.statistics import N_BOOTSTRAP
+
+RETRAIN, MIXED, BACK_TRANSLATION = "retrain", "mixed_finetune", "back_translation"
+#: How the final model is made.
+METHODS = (RETRAIN, MIXED, BACK_TRANSLATION)
+#: The arms of every run, and those that can be added beside one per group of the attribute (single-group training).
+GFST, CONTROL, RANDOM, UNFILTERED = "gfst", "control", "randst", "no_target_filter"
+#: Stages in their order; a run without the later ones ends after the one that `until` names.
+STAGES = (
+    "parallel",
+    "filter_source",
+    "start",
+    "initial",
+    "translate",
+    "filter_target",
+    "balance",
+    "randst",
+    "train",
+    "predict",
+    "scores",
+    "report",
+    "model",
+)
+#: The same for back-translation, where the text to be filtered first is in the target language.
+BACKWARDS = (
+    *STAGES[:1],
+    *("filter_target", "start", "initial", "translate", "filter_source"),
+    *STAGES[STAGES.index("balance") :],
+)
+#: Arguments that change where or whether something is done, not what.
+PLACES = ("until", "resume", "demo")
+
+
+@dataclass
+class GFSTArguments:
+    """What `hf-fairness gfst` needs beside the settings of the training.
+
+    Source: Choubey et al. 2021; defaults are those of the paper where it names one.
+    """
+
+    model: str | None = field(
+        default=None,
+        metadata={
+            "help": "Translation model (any AutoModelForSeq2SeqLM): an id on the Hub or a local folder. Default: a "
+            "small Marian model that is trained here on the parallel data."
+        },
+    )
+    lang: str | None = field(
+        default=None, metadata={"help": "Code of the target language (it, de, ru ...): of its tagger and rules."}
+    )
+    source_lang: str = field(default="en", metadata={"help": "Code of the source language: of its word lists."})
+    parallel: str | None = field(
+        default=None,
+        metadata={
+            "help": "Parallel data: a tsv, csv, json, jsonl or parquet file, a saved data set, an id on the Hub, or "
+            "two aligned text files with a comma between (train.en,train.it)."
+        },
+    )
+    parallel_split: str = field(default="train", metadata={"help": "Split of the parallel data to read."})
+    monolingual: str | None = field(
+        default=None,
+        metadata={
+            "help": "Monolingual text to translate, one sentence a line or row: text file, table, saved data set or "
+            "id; in the source language, for back-translation in the target language."
+        },
+    )
+    monolingual_split: str = field(default="train", metadata={"help": "Split of the monolingual data to read."})
+    monolingual_column: str | None = field(
+        default=None, metadata={"help": "Column of the monolingual texts; default: `text`, or the only text column."}
+    )
+    dev: str | None = field(default=None, metadata={"help": "Parallel data for the validation loss; default: none."})
+    test: str | None = field(
+        default=None, metadata={"help": "Parallel data of a generic test set: BLEU and chrF of every model."}
+    )
+    winomt: str | None = field(
+        default=None, metadata={"help": "WinoMT's data file en.txt; en_pro.txt and en_anti.txt are read beside it."}
+    )
+    must_she: str | None = field(default=None, metadata={"help": "MuST-SHE's tsv file of the language."})
+    method: str | None = field(
+        default=None,
+        metadata={
+            "help": "`retrain`: from scratch on parallel and pseudo-parallel data. `mixed_finetune`: go on from the "
+            "initial model with as many original pairs as pseudo ones. `back_translation`: target-language text, "
+            "filtered and translated back. Default: retrain for a model trained here, else mixed_finetune."
+        },
+    )
+    reverse_model: str | None = field(
+        default=None, metadata={"help": "Model from target to source language; needed for back-translation only."}
+    )
+    train_initial: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Train the initial model here, on the parallel data, from fresh weights of its architecture; "
+            "default: only where no model is given."
+        },
+    )
+    variants: list[str] = field(
+        default_factory=lambda: [RANDOM],
+        metadata={
+            "help": "Further models to train beside GFST and its control: randst (as many unfiltered random pairs), "
+            "no_target_filter (appendix D), or the name of a group (its pairs alone, section 6.2); `none` for none."
+        },
+    )
+    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are filtered and balanced."})
+    wordlist: str = field(
+        default="default", metadata={"help": "Words of the source filter: `default`, or `gfst` as the authors had."}
+    )
+    tagger: str | None = field(
+        default=None, metadata={"help": "Kind of the tagger of the target filter; default: that of the language."}
+    )
+    lexicon: str | None = field(
+        default=None,
+        metadata={"help": "Table of forms (UniMorph format) in place of a tagger, for any language; WinoMT uses it."},
+    )
+    human_nouns_only: bool = field(
+        default=False, metadata={"help": "Target filter: read the gender of nouns for persons only."}
+    )
+    nouns: str | None = field(
+        default=None, metadata={"help": "File with nouns for persons, where the tagger does not tell them apart."}
+    )
+    ambiguous: str = field(
+        default="neither",
+        metadata={"help": "Words of several genders show `neither` of them, or `each`, to the target filter."},
+    )
+    max_candidates: int | None = field(
+        default=None, metadata={"help": "Translate at most so many sentences per group, drawn at random; default: all."}
+    )
+    max_pairs: int | None = field(
+        default=None, metadata={"help": "Keep at most so many pairs per group (paper: 30000 for it); default: all."}
+    )
+    min_pairs: int = field(default=100, metadata={"help": "Fewer pairs than this per group are an error."})
+    upsample: int = field(default=1, metadata={"help": "How often every pseudo pair is used (paper: 20 for fr)."})
+    finetune_epochs: float = field(
+        default=3.0,
+        metadata={"help": "Mixed fine-tuning: passes over its pairs (not in the paper); max_steps wins over it."},
+    )
+    finetune_learning_rate: float | None = field(
+        default=1e-4, metadata={"help": "Mixed fine-tuning: highest learning rate (not in the paper)."}
+    )
+    num_beams: int = field(default=5, metadata={"help": "Beams of every translation."})
+    translation_batch_size: int = field(default=64, metadata={"help": "Sentences translated at a time."})
+    max_source_length: int | None = field(
+        default=None, metadata={"help": "Longest source in tokens, the rest is cut; default: what the model takes."}
+    )
+    max_new_tokens: int | None = field(
+        default=None, metadata={"help": "Longest translation in tokens; default: what the model says."}
+    )
+    source_code: str | None = field(
+        default=None, metadata={"help": "Source language as the tokenizer names it (mBART: en_XX, NLLB: eng_Latn)."}
+    )
+    target_code: str | None = field(
+        default=None, metadata={"help": "Target language as the tokenizer names it (mBART: it_IT, NLLB: ita_Latn)."}
+    )
+    prefix: str = field(
+        default="", metadata={"help": "Text before every source, as T5 wants: 'translate English to German: '."}
+    )
+    vocab_size: int = field(default=8000, metadata={"help": "Small model: size of the shared vocabulary."})
+    token_level: str = field(
+        default="bpe", metadata={"help": "Small model: tokens are pieces of words (`bpe`) or each a `word`."}
+    )
+    d_model: int = field(default=256, metadata={"help": "Small model: width."})
+    layers: int = field(default=3, metadata={"help": "Small model: layers of encoder and of decoder."})
+    heads: int = field(default=4, metadata={"help": "Small model: attention heads."})
+    ffn: int = field(default=1024, metadata={"help": "Small model: width of the feed-forward layers."})
+    dropout: float = field(default=0.3, metadata={"help": "Small model: dropout (paper: 0.3, for fr 0.1)."})
+    aligner: str = field(default="fast_align", metadata={"help": "Aligner of WinoMT: fast_align, systran, eflomal."})
+    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
+    until: str | None = field(
+        default=None, metadata={"help": f"End after this stage: {', '.join(STAGES)}; default: go on to the end."}
+    )
+    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
+    demo: bool = field(
+        default=False,
+        metadata={"help": "Sentences made from a grammar and a small model trained here: needs no data, no download."},
+    )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything."""
+        if self.method is not None and self.method not in METHODS:
+            raise ValueError(f"method is {self.method!r}, expected one of {', '.join(METHODS)}.")
+        if self.until is not None:
+            self.until = self.until.replace("-", "_")
+            if self.until not in STAGES:
+                raise ValueError(f"until is {self.until!r}, expected a stage: {', '.join(STAGES)}.")
+        for name in ("min_pairs", "upsample", "num_beams", "translation_batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
+        for name in ("max_candidates", "max_pairs"):
+            value = getattr(self, name)
+            if value is not None and value < self.min_pairs:
+                raise ValueError(f"{name} is {value}, expected at least min_pairs, which is {self.min_pairs}.")
+        if self.tagger is not None and self.lexicon is not None:
+            raise ValueError("tagger and lexicon both say how words get their gender: give one of them.")
+        if self.model is None and self.train_initial is False:
+            raise ValueError("train_initial=False needs a model that can translate already: give its id or folder.")
+        self.variants = [] if self.variants == ["none"] else list(dict.fromkeys(self.variants))
+
+    @property
+    def trains_initial(self) -> bool:
+        """Whether the initial model is trained in this run."""
+        return self.model is None if self.train_initial is None else self.train_initial
+
+    @property
+    def backwards(self) -> bool:
+        """Whether target-language text is translated back."""
+        return self.method == BACK_TRANSLATION
+
+    def wants(self, stage: str) -> bool:
+        """Whether the run goes as far as a stage."""
+        order = BACKWARDS if self.backwards else STAGES
+        return self.until is None or order.index(stage) <= order.index(self.until)

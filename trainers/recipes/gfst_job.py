@@ -1,0 +1,100 @@
+"""What all parts of a GFST run share: its folder, settings, filters, and how it translates."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, load_from_disk
+
+from hf_fairness.attributes import Attribute
+from hf_fairness.filters import GenderTagger
+from hf_fairness.measure.translation import translate
+from hf_fairness.runs import Run
+from hf_fairness.trainers.gfst_config import GFSTConfig
+from hf_fairness.trainers.recipes.gfst_arguments import GFSTArguments
+from hf_fairness.trainers.recipes.gfst_models import open_translator
+
+
+@dataclass
+class Job:
+    """What all parts of a run work with.
+
+    Attributes:
+        run: the folder with the stages.
+        arguments: what to do.
+        config: how to train; its limits of length hold for the data too.
+        attribute: whose groups are filtered.
+        tagger: of the target filter; None: that of the language.
+        tagger_key: what stands for the tagger among the inputs of stages.
+    """
+
+    run: Run
+    arguments: GFSTArguments
+    config: GFSTConfig
+    attribute: Attribute
+    tagger: GenderTagger | None = None
+    tagger_key: Any = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return tuple(self.attribute.group_names)
+
+    @property
+    def seed(self) -> int:
+        """Of everything that is drawn."""
+        return int(self.config.seed)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Arguments of ``PairLength``."""
+        return {"max_tokens": self.config.max_length, "max_ratio": self.config.max_length_ratio}
+
+    @property
+    def target_filter(self) -> dict[str, Any]:
+        """How the target filter reads words; ``nouns`` is the path of a file."""
+        a = self.arguments
+        return {"human_nouns_only": a.human_nouns_only, "nouns": a.nouns, "ambiguous": a.ambiguous}
+
+    @property
+    def target_filter_key(self) -> list[Any]:
+        """What stands for it among the inputs of stages."""
+        nouns = None if self.arguments.nouns is None else Path(self.arguments.nouns)
+        return [self.tagger_key, {**self.target_filter, "nouns": nouns}]
+
+    def rows(self, stage: str) -> Dataset:
+        """The data set of a stage, in memory: what is made of it must leave no cache files in the stage's folder."""
+        return load_from_disk(self.run.folder(stage), keep_in_memory=True)
+
+    def translation_settings(self, *, backwards: bool = False) -> dict[str, Any]:
+        """What changes the translations of a model."""
+        a = self.arguments
+        codes = (a.target_code, a.source_code) if backwards else (a.source_code, a.target_code)
+        return {
+            "num_beams": a.num_beams,
+            "max_source_length": a.max_source_length,
+            "max_new_tokens": a.max_new_tokens,
+            "source_lang": codes[0],
+            "target_lang": codes[1],
+            "prefix": "" if backwards else a.prefix,
+        }
+
+    def translate(self, source: Any, texts: Sequence[str], folder: Path, *, backwards: bool = False) -> list[str]:
+        """Translate; what a killed run finished is found again in the folder, which holds none of it in the end."""
+        model, tokenizer = source if isinstance(source, tuple) else open_translator(source)
+        cache = folder / "cache"
+        found = translate(
+            model,
+            tokenizer,
+            texts,
+            cache=cache,
+            batch_size=self.arguments.translation_batch_size,
+            device=str(self.config.device),
+            **self.translation_settings(backwards=backwards),
+        )
+        shutil.rmtree(cache, ignore_errors=True)
+        return found

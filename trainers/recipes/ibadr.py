@@ -1,0 +1,272 @@
+"""IBADR from labelled rows to a refined pool and a classifier trained on it, beside what it was compared to.
+
+Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``degrees-k`` (bias degree of
+every row of the pool), ``generator-k``, ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k``
+-> ``pool`` -> ``ibadr`` (the classifier on the pool) -> ``control`` (as many steps on the original rows) -> ``poe`` and
+``ibadr_poe`` where they are asked for -> ``evaluation`` -> ``report``. A killed run goes on at its first unfinished
+stage.
+
+Source: Wang et al. 2023, *IBADR: an Iterative Bias-Aware Dataset Refinement Framework for Debiasing NLU models*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import ClassLabel, Dataset
+
+from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
+from hf_fairness.report.ibadr import write_ibadr_report
+from hf_fairness.runs import Run, content_key
+from hf_fairness.scores.meta import describe
+from hf_fairness.scores.statistics import generator as random_generator
+from hf_fairness.trainers.ibadr_config import CONFIDENCES
+from hf_fairness.trainers.ibadr_pool import write_rows
+from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
+from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts, prepare, shown, source
+from hf_fairness.trainers.recipes.ibadr_evaluation import EvaluationSet, evaluate, evaluation_sets, leakage, probe
+from hf_fairness.trainers.recipes.ibadr_job import Job
+from hf_fairness.trainers.recipes.ibadr_loop import BASE, Loop
+from hf_fairness.utils import package_versions
+
+FORMAT = "hf-fairness/ibadr/1"
+CONVENTION = (
+    "accuracy over all rows of a set; a published challenge set counts labels as its authors do; models are chosen by "
+    "the accuracy on the dev set, so theirs there is somewhat too high; intervals and paired comparisons resample the "
+    "rows (or whole clusters of them) and say nothing of another training; bias degree: probability that the shallow "
+    "model gives to a row's label"
+)
+
+
+def run_ibadr(
+    arguments: IBADRArguments,
+    train: Dataset,
+    *,
+    dev: Dataset | None = None,
+    test: Dataset | None = None,
+    challenge: Mapping[str, Any] | None = None,
+    model: Any = None,
+    generator: Any = None,
+    shallow: Any = None,
+    anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None,
+) -> dict[str, Any]:
+    """Refine a data set, train on it, and report.
+
+    Call it on every process of a distributed launch: training, scoring and sampling run on all, the rest on the first.
+
+    Args:
+        arguments: settings; ``output_dir`` holds all stages.
+        train: rows to refine.
+        dev: rows to choose the best weights on; None holds out a tenth of the training rows.
+        test: rows to report on.
+        challenge: challenge sets by title; see ``ibadr_evaluation.evaluation_sets``.
+        model: the classifier: an id or folder, or a pair of (live model or config, tokenizer); None: that of the
+            arguments.
+        generator: the same for the generator.
+        shallow: the same for the shallow model; None: that of the arguments, or else the classifier.
+        anti_artefact: from rows (text columns and ``label``) to whether the artefact of each speaks for another label,
+            where an artefact is known; its share is reported.
+
+    Returns:
+        The report: ``data``, ``rounds``, ``pool``, ``arms``, ``results``, ``comparisons``, ``partial_input``,
+        ``leakage``, ``meta``; ``files``: paths of what was written; ``model``, ``generator``, ``pool_folder``: folders.
+
+    Raises:
+        ValueError: bad data or settings, samples that are of no use; the rounds before are on disk.
+        RunLockedError: another run works in the same folder.
+    """
+    task = prepare(arguments, train, dev=dev, test=test)
+    arguments.label_shares(len(task.label_names))
+    sources = {"model": source(model, arguments.model_name_or_path, "classifier (model_name_or_path)")}
+    sources["shallow"] = (
+        source(shallow, arguments.shallow_model, "") if shallow or arguments.shallow_model else sources["model"]
+    )
+    sources["generator"] = source(generator, arguments.generator, "generator")
+    if arguments.judge:
+        sources["judge"] = source(None, arguments.judge, "judge")
+    if arguments.confidence_from not in CONFIDENCES:
+        sources["filter"] = source(None, arguments.confidence_from, "filter")
+    sets = evaluation_sets(task, challenge, hypothesis_first=arguments.hypothesis_first)
+    with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
+        pipeline = _Pipeline(Job(run, arguments, task, sources, anti_artefact))
+        report = pipeline(sets)
+        written = run.stage("report", lambda folder: write_ibadr_report(report, folder), inputs=[report])
+        folder = run.folder("report")
+        return {
+            **report,
+            "files": {name: folder / name for name in written},
+            "model": run.folder("ibadr"),
+            "generator": run.folder(f"generator-{arguments.rounds}"),
+            "pool_folder": run.folder("pool"),
+        }
+
+
+class _Pipeline:
+    """The stages around the rounds."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.loop = job, Loop(job)
+        self.arms: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, sets: Sequence[EvaluationSet]) -> dict[str, Any]:
+        a, job = self.job.arguments, self.job
+        self.original(BASE)
+        rounds = self.loop()
+        pool = self.loop.pool(a.rounds)
+        counts = self.pool(pool, rounds)
+        self.refined("ibadr", pool)
+        for size in a.added_sizes or []:
+            self.refined(f"ibadr_{size}", pool, size=size)
+        self.control()
+        if a.poe:
+            self.poe("poe", job.task.train, job.task.key)
+            self.poe("ibadr_poe", pool, self.loop.pool_key(a.rounds))
+        measured = self.evaluation(sets, pool)
+        return {
+            "format": FORMAT,
+            "arguments": shown(a, job.sources),
+            "data": job.task.describe(),
+            "rounds": rounds,
+            "pool": counts,
+            "arms": self.arms,
+            **measured,
+            "meta": describe(
+                n=len(sets[0].rows),
+                convention=CONVENTION,
+                ideal="accuracy 1, and the same on challenge sets as on the dev set; partial-input gain 0; leakage 0",
+                direction="accuracy: lower is worse; partial-input gain and leakage: higher is worse",
+                seed=a.seed,
+            ),
+        }
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Of the trainings of main models."""
+        a = self.job.arguments
+        return {"learning_rate": a.learning_rate, "num_train_epochs": a.epochs, **more}
+
+    def original(self, name: str) -> None:
+        """The classifier on the original rows."""
+        task = self.job.task
+        self.arms[name] = self.job.classifier(
+            name, lambda: task.train, start="model", inputs=task.key, settings=self.settings(), choose=True
+        )
+
+    def refined(self, name: str, pool: Dataset, size: int | None = None) -> None:
+        """The classifier on the pool, or on the original and a number of added rows."""
+        rounds, seed = self.job.arguments.rounds, self.job.arguments.seed
+
+        def rows() -> Dataset:
+            n = len(self.job.task.train)
+            if size is None or size >= len(pool) - n:
+                return pool
+            chosen = random_generator(seed, "added", size).permutation(len(pool) - n)[:size] + n
+            return pool.select([*range(n), *sorted(chosen)])
+
+        inputs = [self.loop.pool_key(rounds), size]
+        self.arms[name] = self.job.classifier(
+            name, rows, start="model", inputs=inputs, settings=self.settings(), choose=True
+        )
+
+    def control(self) -> None:
+        """The classifier on the original rows for as many steps as on the pool, with the same schedule."""
+        refined, task = self.arms["ibadr"], self.job.task
+        steps = {"max_steps": refined["max_steps"], "eval_strategy": "steps", "eval_steps": refined["eval_steps"]}
+        self.arms["control"] = self.job.classifier(
+            "control",
+            lambda: task.train,
+            start="model",
+            inputs=task.key,
+            settings=self.settings(**steps),
+            choose=True,
+            stop_at=refined["steps"],
+        )
+
+    def poe(self, name: str, rows: Dataset, key: Any) -> None:
+        """The classifier by product of experts with the first shallow model."""
+        from hf_fairness.trainers.bias_columns import add_bias_log_probs
+        from hf_fairness.trainers.bias_trainers import PoETrainer
+
+        job = self.job
+
+        def biased() -> Dataset:
+            options: dict[str, Any] = {
+                "columns": job.task.columns,
+                "label_column": LABEL,
+                "label_names": job.task.label_names,
+            }
+            return add_bias_log_probs(rows, str(job.run.folder("shallow-0")), **options, device=job.device)
+
+        self.arms[name] = job.classifier(
+            name,
+            biased,
+            start="model",
+            inputs=[key, job.run.key("shallow-0")],
+            settings=self.settings(),
+            choose=True,
+            trainer_class=PoETrainer,
+        )
+
+    def pool(self, pool: Dataset, rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The pool as a data set with its card."""
+        job, task = self.job, self.job.task
+
+        def work(folder: Path) -> dict[str, Any]:
+            rows = pool.cast_column(LABEL, ClassLabel(names=task.label_names))
+            file = folder / data_file("train")
+            file.parent.mkdir(parents=True)
+            write_rows(rows, file)
+            n, added = len(task.train), len(pool) - len(task.train)
+            found: dict[str, Any] = {"n": len(pool), "n_original": n, "n_added": added}
+            found["labels"] = label_counts(pool[LABEL], task.label_names)
+            found["labels_added"] = label_counts(pool.select(range(n, len(pool)))[LABEL], task.label_names)
+            dataset_card(self._card(len(pool), found, rounds)).save(folder / "README.md")
+            return found
+
+        result: dict[str, Any] = job.run.stage("pool", work, inputs=self.loop.pool_key(job.arguments.rounds))
+        return result
+
+    def _card(self, n: int, counts: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> Derivation:
+        """What the card of the pool says."""
+        a, task = self.job.arguments, self.job.task
+        example: Mapping[str, Any] = next((each["examples"][0] for each in rounds if each["examples"]), {})
+        names = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
+        given = shown(a, self.job.sources)
+        return Derivation(
+            name=f"{given['dataset'] or 'rows'} refined by IBADR",
+            method="ibadr",
+            summary="rows of low bias degree, written by a language model that learned from the data, are added to it",
+            source=str(given["dataset"] or "rows"),
+            split=a.dataset_split,
+            columns=task.columns,
+            options={"generator": given["generator"], **{name: given[name] for name in names}},
+            counts={
+                **counts,
+                **{f"round {each['round']}": each["counts"] for each in rounds},
+            },
+            n_rows=n,
+            reference="Wang et al. 2023, IBADR",
+            example={"an added row": " / ".join(map(str, example.values()))} if example else {},
+            limits=(
+                "Added rows (`iteration` above 0) were written by a language model: their texts can be false, odd or "
+                "offensive, and their labels wrong. The counts, and the agreement with a judge, are in the report.",
+                "What the generator learned from the data it can repeat: check for texts that must not be published.",
+            ),
+            versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
+        )
+
+    def evaluation(self, sets: Sequence[EvaluationSet], pool: Dataset) -> dict[str, Any]:
+        """All arms on all sets, the partial-input probe, and what added rows share with challenge sets."""
+        job = self.job
+
+        def work(folder: Path) -> dict[str, Any]:
+            found = evaluate(job, list(self.arms), sets)
+            added = pool.select(range(len(job.task.train), len(pool)))
+            found["partial_input"] = probe(job, pool) if job.arguments.probe else {}
+            return {**found, "leakage": leakage(job, added, sets)}
+
+        keys = [content_key(each.title, each.kind, each.rows, list(each.columns)) for each in sets]
+        inputs = [[job.run.key(arm) for arm in self.arms], keys, self.loop.pool_key(job.arguments.rounds)]
+        result: dict[str, Any] = job.run.stage("evaluation", work, inputs=[*inputs, job.arguments.probe])
+        return result

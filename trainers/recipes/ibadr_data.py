@@ -1,0 +1,259 @@
+"""What the IBADR pipeline works on: labelled rows in one form, and models given in any."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.runs import content_key
+from hf_fairness.scores.statistics import generator
+from hf_fairness.trainers.ibadr_config import CONFIDENCES, IBADRConfig
+from hf_fairness.trainers.pair_data import text_columns
+from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
+from hf_fairness.utils import FairnessWarning
+
+LABEL = "label"
+#: What data sets write where a row has no label (SNLI, MNLI).
+UNLABELLED = (-1, "-1", "-", "")
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """Rows with text columns and ``label``, a number of ``label_names``.
+
+    Attributes:
+        train: rows to refine.
+        dev: rows to stop on.
+        test: rows to report on, or None.
+        columns: the one or two text columns.
+        label_names: names of the labels in the order of their numbers.
+        counts: what was left out, and where the dev set is from.
+    """
+
+    train: Dataset
+    dev: Dataset
+    test: Dataset | None
+    columns: tuple[str, ...]
+    label_names: list[str]
+    counts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Content key of the training rows and the dev set."""
+        return content_key(self.train, self.dev, list(self.columns), self.label_names)
+
+    def texts(self, rows: Dataset) -> list[list[str]]:
+        """Texts of rows, one list per column."""
+        return [list(rows[name]) for name in self.columns]
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes and labels of the sets, for the report."""
+        sets = {"train": self.train, "dev": self.dev, "test": self.test}
+        found: dict[str, Any] = {
+            name: {"n": len(rows), "labels": label_counts(rows[LABEL], self.label_names)}
+            for name, rows in sets.items()
+            if rows is not None
+        }
+        return {**found, "columns": list(self.columns), "label_names": self.label_names, **self.counts}
+
+
+def label_counts(labels: Any, names: Sequence[str]) -> dict[str, int]:
+    """Rows of each label, by name."""
+    counts = Counter(int(label) for label in labels)
+    return {name: counts[number] for number, name in enumerate(names)}
+
+
+def prepare(
+    arguments: IBADRArguments, train: Dataset, *, dev: Dataset | None = None, test: Dataset | None = None
+) -> PairTask:
+    """Check rows and bring them into one form.
+
+    Args:
+        arguments: columns, names of labels, number of training rows, seed.
+        train: rows to refine.
+        dev: rows to stop on; None holds out a tenth of the training rows.
+        test: rows to report on.
+
+    Raises:
+        ValueError: a column is missing, a row without text, a label that is not in the map, one class only, fewer rows
+            than the shallow model or the indicators need.
+    """
+    columns = text_columns(train, arguments.text_columns)
+    names = _label_names(arguments, train)
+    found, counts = {}, {}
+    for title, rows in (("train", train), ("dev", dev), ("test", test)):
+        if rows is not None:
+            found[title], counts[f"n_{title}_unlabelled"] = _rows(rows, columns, arguments.label_column, names, title)
+    rows = found["train"]
+    if dev is None:
+        order = generator(arguments.seed, "dev").permutation(len(rows))
+        cut = max(1, len(rows) // 10)
+        found["dev"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
+    if arguments.max_train_rows is not None and arguments.max_train_rows < len(rows):
+        chosen = generator(arguments.seed, "train").permutation(len(rows))[: arguments.max_train_rows]
+        rows = rows.select(sorted(chosen))
+    _check_size(arguments, rows, names)
+    counts = {name: value for name, value in counts.items() if value}
+    counts["dev_held_out"] = dev is None
+    return PairTask(_flat(rows), _flat(found["dev"]), found.get("test"), columns, names, counts)
+
+
+def _flat(rows: Dataset) -> Dataset:
+    """Rows without a mapping of indices."""
+    return Dataset.from_dict(rows[:], features=rows.features)
+
+
+def _check_size(config: IBADRConfig, rows: Dataset, names: Sequence[str]) -> None:
+    """Raise unless the training rows have several classes and are enough."""
+    present = sorted(set(rows[LABEL]))
+    if len(present) < 2:
+        raise ValueError(
+            f"All {len(rows)} training rows have the label {names[present[0]] if present else '(none)'}: a classifier "
+            "needs two classes."
+        )
+    if len(rows) < config.n_bias_indicators:
+        raise ValueError(
+            f"{len(rows)} training rows do not make n_bias_indicators={config.n_bias_indicators} groups: take fewer."
+        )
+    if len(rows) < config.n_shallow:
+        raise ValueError(
+            f"{len(rows)} training rows are fewer than n_shallow={config.n_shallow}: the shallow model is trained on a "
+            "part of them. Set n_shallow to a small share of the rows."
+        )
+
+
+def _label_names(arguments: IBADRArguments, rows: Dataset) -> list[str]:
+    """Names of the labels: those that were given, those of the data, or the values themselves."""
+    column = arguments.label_column
+    if column not in rows.column_names:
+        raise ValueError(f"The training rows have no column {column!r}; they have {', '.join(rows.column_names)}.")
+    given = arguments.label_names or getattr(rows.features[column], "names", None)
+    if given:
+        return [str(name) for name in given]
+    values = set(rows[column]) - set(UNLABELLED)
+    if all(isinstance(value, int) and value >= 0 for value in values):
+        return [str(number) for number in range(max(values, default=-1) + 1)]
+    return sorted(str(value) for value in values)
+
+
+def _rows(
+    rows: Dataset, columns: Sequence[str], label_column: str, names: Sequence[str], title: str
+) -> tuple[Dataset, int]:
+    """Rows with the text columns and ``label``, and how many had no label."""
+    missing = [name for name in (*columns, label_column) if name not in rows.column_names]
+    if missing:
+        raise ValueError(f"The {title} rows have no column {missing[0]!r}; they have {', '.join(rows.column_names)}.")
+    own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
+    known = {str(name).casefold(): number for number, name in enumerate(names)}
+    labels, kept = [], []
+    for place, value in enumerate(rows[label_column]):
+        if value in UNLABELLED:
+            continue
+        name = own[value] if own and isinstance(value, int) and value < len(own) else value
+        number = known.get(str(name).casefold(), name if isinstance(name, int) else None)
+        if number is None or not 0 <= number < len(names):
+            raise ValueError(
+                f"Row {place} of the {title} rows has the label {value!r}, which is not in the map: "
+                f"{', '.join(names)}. Give all names with label_names."
+            )
+        labels.append(number)
+        kept.append(place)
+    dropped = len(rows) - len(kept)
+    if dropped:
+        text = f"{dropped} of {len(rows)} {title} rows have no label (-1, - or nothing) and are left out."
+        warnings.warn(text, FairnessWarning, stacklevel=4)
+        rows = rows.select(kept)
+    texts = {name: list(rows[name]) for name in columns}
+    for name, column in texts.items():
+        bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
+        if bad is not None:
+            raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
+    return Dataset.from_dict({**texts, LABEL: np.asarray(labels, dtype=np.int64)}), dropped
+
+
+def labelled_rows(rows: Dataset, task: PairTask, title: str, *, label_column: str | None = None) -> Dataset:
+    """Other rows in the form of the task.
+
+    Args:
+        rows: with the text columns of the task and labels.
+        task: the data.
+        title: of the rows, in messages.
+        label_column: column of the labels; None: ``label``.
+    """
+    return _rows(rows, task.columns, label_column or LABEL, task.label_names, title)[0]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model comes from.
+
+    Attributes:
+        value: Hub id, folder, live model or config.
+        tokenizer: of a live model or config.
+        key: content key; of an id the id itself.
+        name: for the reader.
+    """
+
+    value: Any
+    tokenizer: Any
+    key: Any
+    name: str
+
+
+def source(given: Any, name: str | None, what: str) -> Source:
+    """A source from what a caller gave.
+
+    Args:
+        given: None, an id or folder, or a pair of (live model or config, tokenizer).
+        name: id or folder where nothing was given.
+        what: what it is for, in messages.
+
+    Raises:
+        ValueError: there is neither.
+    """
+    value, tokenizer = given if isinstance(given, tuple) else (given, None)
+    value = name if value is None else value
+    if value is None or value == "":
+        raise ValueError(f"The {what} is missing: an id on the Hub, a folder, or a live model with its tokenizer.")
+    if isinstance(value, (str, Path)):
+        path = Path(value)
+        if not path.exists():
+            return Source(str(value), tokenizer, str(value), str(value))
+        return Source(str(value), tokenizer, content_key(path), path.resolve().name)
+    live = hasattr(value, "state_dict")
+    config = (value.config if live else value).to_dict()
+    state: list[Any] = [type(value).__qualname__, "" if tokenizer is None else tokenizer_key(tokenizer)]
+    state.append(
+        {key: str(item) for key, item in config.items() if key not in ("_name_or_path", "transformers_version")}
+    )
+    state.append(weights_key(value) if live else "")
+    return Source(value, tokenizer, content_key(state), type(value).__name__)
+
+
+def shown(arguments: IBADRArguments, sources: dict[str, Source]) -> dict[str, Any]:
+    """The settings as a reader sees them: no paths of this machine."""
+    hidden = ("output_dir", "resume", "device", "demo", "sweep")
+    found = {name: value for name, value in asdict(arguments).items() if name not in hidden}
+    for name in ("dataset", "dev", "test", "judge"):
+        found[name] = reader_name(found[name])
+    if arguments.confidence_from not in CONFIDENCES:
+        found["confidence_from"] = reader_name(arguments.confidence_from)
+    found["challenge"] = [text.partition("=")[0] for text in arguments.challenge or []]
+    return found | {
+        "model_name_or_path": sources["model"].name,
+        "generator": sources["generator"].name,
+        "shallow_model": sources["shallow"].name,
+    }
+
+
+def reader_name(name: str | None) -> str | None:
+    """A source as a reader knows it: its id, or the name of its file or folder."""
+    return name if not name or not Path(name).exists() else Path(name).resolve().name

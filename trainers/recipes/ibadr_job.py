@@ -1,0 +1,218 @@
+"""What all stages of an IBADR run share: the run, the data, the models, and how a classifier is trained in a stage."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+from transformers import Trainer, TrainerCallback
+
+from hf_fairness.runs import Run
+from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
+from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
+from hf_fairness.trainers.recipes.ibadr_data import LABEL, PairTask, Source
+from hf_fairness.utils import is_main_process
+
+
+@dataclass
+class Job:
+    """One run of the pipeline.
+
+    Attributes:
+        run: keeps the stages.
+        arguments: the settings.
+        task: the data.
+        sources: ``model``, ``shallow``, ``generator``, and ``judge`` and ``filter`` where they are models of their own.
+        anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
+    """
+
+    run: Run
+    arguments: IBADRArguments
+    task: PairTask
+    sources: dict[str, Source]
+    anti_artefact: Callable[[Dataset], Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.processes = int(os.environ.get("WORLD_SIZE", "1"))
+        if self.processes > 1:
+            from accelerate import PartialState
+
+            PartialState(cpu=self.on_cpu)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether accelerators are left alone."""
+        return self.arguments.device == "cpu"
+
+    @property
+    def device(self) -> Any:
+        """Where models run outside of training."""
+        from accelerate import PartialState
+
+        return PartialState(cpu=self.on_cpu).device
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Settings of every `Trainer`; batch sizes are those of all processes together."""
+        a = self.arguments
+        found = {"seed": a.seed, "use_cpu": self.on_cpu, "bf16": a.bf16, **more}
+        size = found.pop("batch_size", a.batch_size)
+        found["per_device_train_batch_size"] = max(1, size // self.processes)
+        found["per_device_eval_batch_size"] = 4 * found["per_device_train_batch_size"]
+        found["dataloader_pin_memory"] = not self.on_cpu
+        return found
+
+    def classifier(
+        self,
+        name: str,
+        rows: Callable[[], Dataset],
+        *,
+        start: str,
+        inputs: Any,
+        settings: Mapping[str, Any],
+        choose: bool = False,
+        stop_at: int | None = None,
+        trainer_class: type[Trainer] = Trainer,
+    ) -> dict[str, Any]:
+        """A stage that trains a classifier and keeps it in its folder.
+
+        Args:
+            name: of the stage.
+            rows: makes the training rows; called on every process.
+            start: ``model`` or ``shallow``: a fresh one; or the name of a stage whose model is trained on.
+            inputs: what the rows depend on.
+            settings: of the `Trainer`, over :meth:`settings`.
+            choose: keep the weights with the best accuracy on the dev set.
+            stop_at: step after which training ends, within the schedule of ``settings``; None stops early by patience
+                where ``choose`` is set.
+            trainer_class: `Trainer` or a subclass.
+
+        Returns:
+            ``n_rows``, ``steps``, ``epochs``, and with ``choose`` ``max_steps``, ``eval_steps`` and ``history``:
+            steps and accuracies on the dev set.
+        """
+        fresh = start in self.sources
+        source = self.sources[start if fresh else "model"]
+        options = {**self.settings(), **settings}
+        patience = self.arguments.patience if choose and stop_at is None else None
+
+        def work(folder: Path) -> dict[str, Any]:
+            value = source.value if fresh else str(self.run.folder(start))
+            tokenizer = source.tokenizer if fresh else None
+            model, tokenizer = open_pair_classifier(
+                value, label_names=self.task.label_names, tokenizer=tokenizer, seed=options["seed"]
+            )
+            trainer = pair_trainer(
+                model,
+                tokenizer,
+                rows(),
+                trainer_class=trainer_class,
+                training_arguments={
+                    "output_dir": str(folder / "checkpoints"),
+                    "restore_callback_states_from_checkpoint": patience is not None,
+                    **options,
+                },
+                eval_dataset=self.task.dev if choose else None,
+                patience=patience,
+                columns=self.task.columns,
+                callbacks=[] if stop_at is None else [_StopAt(stop_at)],
+            )
+            trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder / "checkpoints"))
+            return self._keep(trainer, folder)
+
+        given = [start if not fresh else source.key, None if fresh else self.run.key(start), inputs, options]
+        given += [self.task.key, choose, patience, stop_at, trainer_class.__qualname__]
+        result: dict[str, Any] = self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
+        return result
+
+    def _keep(self, trainer: Trainer, folder: Path) -> dict[str, Any]:
+        """Write model and tokenizer, remove checkpoints, and say how the training went."""
+        state = trainer.state
+        if is_main_process():
+            trainer.model.save_pretrained(folder)
+            trainer.processing_class.save_pretrained(folder)
+            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        trainer.accelerator.wait_for_everyone()
+        found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
+        history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
+        if history:
+            found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
+        return found
+
+    def folder_or_id(self, name: str) -> str:
+        """What opens a model that judges: a stage's folder, or where a model of its own comes from."""
+        return str(self.sources[name].value) if name in self.sources else str(self.run.folder(name))
+
+    def model_key(self, name: str) -> Any:
+        """Key of such a model."""
+        return self.sources[name].key if name in self.sources else self.run.key(name)
+
+    def probabilities(self, name: str, rows: Dataset, *, distributed: bool = True) -> NDArray[np.float64]:
+        """Probabilities of the task's labels, shape (n, labels), by the model of a stage or of a source.
+
+        Raises:
+            ValueError: a model whose labels are not those of the task.
+        """
+        if not len(rows):
+            return np.zeros((0, len(self.task.label_names)))
+        from hf_fairness.measure.classifier import Classifier
+
+        opened = Classifier(self.folder_or_id(name), device=self.device, show_progress=False)
+        log_probabilities = class_log_probabilities(
+            opened.model,
+            opened.tokenizer,
+            rows,
+            columns=self.task.columns,
+            device=self.device,
+            distributed=distributed,
+        )
+        order = label_order(opened.label_names, self.task.label_names, opened.name)
+        found: NDArray[np.float64] = np.exp(log_probabilities[:, order])
+        return found
+
+    def degrees(self, name: str, rows: Dataset) -> NDArray[np.float32]:
+        """Probability that a model gives to each row's label."""
+        found = self.probabilities(name, rows)
+        chosen = found[np.arange(len(found)), np.asarray(list(rows[LABEL]), dtype=np.int64)]
+        return np.asarray(chosen, dtype=np.float32)
+
+
+def label_order(own: Mapping[int, str], wanted: list[str], name: str) -> list[int]:
+    """Number that a model gives to each label.
+
+    Args:
+        own: names of the model's classes.
+        wanted: names of the labels.
+        name: of the model, for messages.
+
+    Raises:
+        ValueError: the model has other classes.
+
+    Example:
+        >>> label_order({0: "CONTRADICTION", 1: "ENTAILMENT"}, ["entailment", "contradiction"], "m")
+        [1, 0]
+    """
+    places = {text.casefold(): number for number, text in own.items()}
+    if all(label.casefold() in places for label in wanted):
+        return [places[label.casefold()] for label in wanted]
+    if len(own) == len(wanted) and all(text == f"LABEL_{number}" for number, text in own.items()):
+        return list(range(len(wanted)))
+    raise ValueError(f"{name} has the classes {', '.join(own.values())}; the data have {', '.join(wanted)}.")
+
+
+class _StopAt(TrainerCallback):
+    """Ends training at a step, whatever the schedule."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step >= self.step:
+            control.should_training_stop = True

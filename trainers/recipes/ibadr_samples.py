@@ -1,0 +1,236 @@
+"""One round's samples: drawn, read, compared with the pool, judged, filtered, written."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hf_fairness.scores.statistics import generator as random_generator
+from hf_fairness.scores.statistics import share_entry
+from hf_fairness.trainers.ibadr_generator import generator_confidence
+from hf_fairness.trainers.ibadr_guards import (
+    BINS,
+    LabelsAtChanceError,
+    degree_histogram,
+    diversity,
+    label_agreement,
+)
+from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, Seen, pool_rows, write_rows
+from hf_fairness.trainers.ibadr_sampling import Samples, sample
+from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts
+from hf_fairness.trainers.recipes.ibadr_job import Job
+from hf_fairness.utils import FairnessWarning, is_main_process
+
+#: How far from chance a judge's expected agreement must be for it to tell anything.
+JUDGE_MARGIN = 0.1
+#: Samples that a report shows.
+N_SHOWN = 5
+
+
+def draw_samples(
+    job: Job,
+    generator: tuple[Any, Any],
+    pool: Dataset,
+    *,
+    number: int,
+    shallow: str,
+    judge: str,
+    confident: str | None,
+    folder: Path,
+) -> dict[str, Any]:
+    """Draw the samples of a round, write those that the pool grows by, and say what became of all.
+
+    Args:
+        job: data and settings.
+        generator: model and format of its samples.
+        pool: rows that there are already.
+        number: of the round.
+        shallow: stage of the shallow model.
+        judge: stage or source of the classifier that says what label a sample has.
+        confident: stage or source whose confidence the filter asks; None: the generator.
+        folder: where the rows go.
+
+    Returns:
+        ``counts``, ``labels``, ``agreement`` before and after the filter, ``degrees`` (histograms), ``diversity``,
+        ``anti_artefact`` where it is defined, ``examples``.
+
+    Raises:
+        ValueError: no sample can be read, or none is left.
+        LabelsAtChanceError: the labels of samples mean nothing to the judge.
+    """
+    a, task = job.arguments, job.task
+    drawn = sample(*generator, a.n_drawn, config=a, key=f"round-{number}")
+    reasons = np.array(drawn.reasons, dtype=object)
+    _new_texts(drawn, reasons, pool, task.columns)
+    fresh = np.flatnonzero(reasons == "")
+    if not len(fresh):
+        raise ValueError(_nothing_left(number, a.n_drawn, reasons, a.max_new_tokens))
+    rows = _rows(job, drawn, fresh, number, np.ones(len(fresh)))
+    degrees = job.degrees(shallow, rows)
+    confidence = degrees
+    if confident is None:
+        confidence = generator_confidence(*generator, task.texts(rows), rows[LABEL], rows["indicator"], config=a)
+    elif confident != shallow:
+        confidence = job.degrees(confident, rows)
+    judged = job.probabilities(judge, rows).argmax(axis=1)
+    kept = confidence >= a.threshold
+    reasons[fresh[~kept]] = "low_confidence"
+    report = _describe(job, rows, confidence, degrees, judged, kept)
+    report["counts"] = {"drawn": a.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
+    report["judge"] = _judge(job, report["agreement"]["before"], degrees, shallow, judge)
+    _check(job, number, report, kept, confidence)
+    if is_main_process():
+        rows = rows.remove_columns("confidence").add_column("confidence", confidence)
+        write_rows(rows.select(np.flatnonzero(kept)), folder / ACCEPTED)
+        left = np.flatnonzero(reasons != "")
+        others = _rows(job, drawn, left, number, np.zeros(len(left)))
+        values = np.full(len(reasons), -1.0, dtype=np.float32)
+        values[fresh] = confidence
+        others = others.remove_columns("confidence").add_column("confidence", values[left])
+        write_rows(others.add_column("reason", reasons[left].tolist()), folder / REJECTED)
+    return report
+
+
+def _new_texts(drawn: Samples, reasons: NDArray[Any], pool: Dataset, columns: Sequence[str]) -> None:
+    """Mark samples whose texts are in the pool, or in an earlier sample."""
+    seen = Seen([list(pool[name]) for name in columns], pool[LABEL])
+    for place, (texts, label) in enumerate(zip(drawn.texts, drawn.labels, strict=True)):
+        if not reasons[place]:
+            reasons[place] = seen.add(texts, int(label))
+
+
+def _rows(job: Job, drawn: Samples, places: NDArray[Any], number: int, confidence: NDArray[Any]) -> Dataset:
+    """Samples as rows of the pool."""
+    columns = job.task.columns
+    return pool_rows(
+        [[drawn.texts[place][k] for place in places] for k in range(len(columns))],
+        drawn.labels[places],
+        columns=columns,
+        label_column=LABEL,
+        iteration=number,
+        indicators=drawn.indicators[places],
+        confidences=confidence,
+        source_ids=[f"round-{number}:{place}" for place in places],
+    )
+
+
+def _describe(
+    job: Job,
+    rows: Dataset,
+    confidence: NDArray[Any],
+    degrees: NDArray[Any],
+    judged: NDArray[Any],
+    kept: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """What the filter did: everything before and after it."""
+    task, seed = job.task, job.arguments.seed
+    labels = np.asarray(list(rows[LABEL]))
+    sides = {"before": np.arange(len(rows)), "after": np.flatnonzero(kept)}
+    texts = task.texts(rows)
+    limit = max(1, min(len(sides["after"]), len(task.train)))
+    order = random_generator(seed, "diversity").permutation(len(task.train))[:limit]
+    found: dict[str, Any] = {
+        "labels": {side: label_counts(labels[places], task.label_names) for side, places in sides.items()},
+        "agreement": {
+            side: label_agreement(judged[places], labels[places], len(task.label_names), seed=seed)
+            for side, places in sides.items()
+            if len(places)
+        },
+        "degrees": {side: degree_histogram(degrees[places]) for side, places in sides.items()},
+        "confidence": {side: degree_histogram(confidence[places]) for side, places in sides.items()},
+        "diversity": {
+            "original": diversity(task.texts(task.train.select(order))),
+            "after": diversity([[column[k] for k in sides["after"]] for column in texts], limit=limit),
+        },
+        "examples": [
+            {**{name: rows[int(k)][name] for name in task.columns}, "label": task.label_names[labels[k]]}
+            for k in sides["after"][:N_SHOWN]
+        ],
+    }
+    if job.anti_artefact is not None:
+        flags = np.asarray(job.anti_artefact(rows), dtype=bool)
+        found["anti_artefact"] = {
+            side: {**share_entry("anti_artefact_share", int(flags[places].sum()), len(places)), "n": len(places)}
+            for side, places in sides.items()
+        }
+    return found
+
+
+def _judge(job: Job, before: dict[str, Any], degrees: NDArray[Any], shallow: str, judge: str) -> dict[str, Any]:
+    """What agreement the judge would reach on dev rows as biased as the samples, and whether it can tell anything.
+
+    A judge that follows the bias errs on just the rows that are asked for: where it is expected to be right by chance
+    only, its agreement says nothing of the labels.
+    """
+    dev = job.task.dev
+    right = job.probabilities(judge, dev).argmax(axis=1) == np.asarray(list(dev[LABEL]))
+    own, theirs = (np.minimum((x * BINS).astype(int), BINS - 1) for x in (job.degrees(shallow, dev), degrees))
+    weights = np.bincount(theirs, minlength=BINS).astype(np.float64)
+    sizes = np.bincount(own, minlength=BINS)
+    weights[sizes == 0] = 0.0
+    if not weights.any():
+        return {"expected_agreement": None, "can_tell": True}
+    rates = np.bincount(own, weights=right, minlength=BINS) / np.maximum(sizes, 1)
+    expected = float(weights @ rates / weights.sum())
+    return {
+        "dev_accuracy": float(right.mean()),
+        "expected_agreement": expected,
+        "can_tell": abs(expected - before["chance"]) >= JUDGE_MARGIN,
+    }
+
+
+def _check(job: Job, number: int, report: dict[str, Any], kept: NDArray[np.bool_], confidence: NDArray[Any]) -> None:
+    """Stop where the samples are of no use.
+
+    Raises:
+        LabelsAtChanceError: their labels mean nothing to a judge that can tell.
+        ValueError: none passes the filter.
+    """
+    a, found = job.arguments, report["agreement"]["before"]
+    if found["at_chance"]:
+        ends = found["kappa_ci95"]
+        spread = "undefined" if ends is None else f"{found['kappa']:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+        text = (
+            f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
+            f"where chance gives {found['chance']:.0%} (kappa {spread})."
+        )
+        expected = report["judge"]["expected_agreement"] or 0.0
+        untaught = (
+            f"On dev rows as biased as they are the judge is right in {expected:.0%}: the generator has not learned "
+            "what the labels mean. Train it longer (generator_epochs, generator_learning_rate), on more rows, or take "
+            "a larger one"
+        )
+        if not report["judge"]["can_tell"]:
+            text += " The judge follows the bias and cannot tell; give a better one with judge=...."
+        elif a.check_agreement:
+            raise LabelsAtChanceError(
+                f"{text} {untaught}; or set check_agreement=False. The pool holds the earlier rounds."
+            )
+        else:
+            text += f" {untaught}."
+        warnings.warn(text, FairnessWarning, stacklevel=2)
+    if not kept.any():
+        raise ValueError(
+            f"Round {number}: none of {len(kept)} new samples reaches the confidence {a.threshold:g} of "
+            f"{a.confidence_from}; the highest is {confidence.max():.3f}. Lower the threshold, or ask another model "
+            "(confidence_from). The pool holds the earlier rounds."
+        )
+
+
+def _nothing_left(number: int, n: int, reasons: NDArray[Any], max_new_tokens: int) -> str:
+    """Why no sample is new and readable."""
+    counts = Counter(reasons.tolist())
+    parts = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+    cause = (
+        f"The generator does not end its samples within max_new_tokens={max_new_tokens}: train it longer, or allow more"
+        if counts.most_common(1)[0][0] == "unended"
+        else "Train the generator longer, on more rows, or draw from more of its distribution"
+    )
+    return f"Round {number}: none of {n} samples is of use ({parts}). {cause}. The pool holds the earlier rounds."
