@@ -40,11 +40,13 @@ test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doc
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about an hour)
+slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about an hour and a half)
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.refine_quality
 	$(BIN)/python -m benchmarks.data_diet_quality
+	$(BIN)/python -m benchmarks.gfst_quality
+	$(BIN)/python -m benchmarks.gfst_real
 	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed

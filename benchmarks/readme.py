@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data_diet_quality, refine_quality, swap_quality
+from benchmarks import data_diet_quality, gfst_cell, refine_quality, swap_quality
 from benchmarks.study import RESULTS, ROOT
 from hf_fairness.report import data_diet as report_data_diet
 from hf_fairness.runs import atomic_write_text
@@ -22,11 +22,26 @@ MEASURES = {
     "built_in_cced": "CCED, built-in triples (432, held out)",
     "stsb_dev_spearman": "STS-B dev, Spearman (relative)",
 }
+STUDIES = ("ccd_quality", "data_diet_quality", "gfst_quality", "gfst_real", "refine_quality", "swap_quality")
 #: Columns of the table of the data diet that the README shows.
 DIET_COLUMNS = (
     *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP (1)", "flip rate (0)", "group DP (1)"),
     *("AUC (1)", "AUC change"),
 )
+#: Measures of the template worlds that the README shows, and models whose names it changes.
+GFST_COLUMNS = {
+    "accuracy": "WinoMT Acc",
+    "delta_r": "ΔR (0)",
+    "forms_female": "right feminine noun",
+    "forms_male": "right masculine noun",
+    "absent_forms": "absent feminine forms",
+    "bleu": "BLEU",
+}
+GFST_NAMES = {
+    gfst_cell.CONTROL: "control, equal steps",
+    gfst_cell.RANDST: "RandST, equal size",
+    gfst_cell.GFST: "**GFST**",
+}
 LEVELS = {
     "similarity_structure": "Similarity structure, 4,000 STS-B sentence pairs (1 is ideal)",
     "seat_mean_abs_effect_size": "SEAT, mean \\|d\\| (original {seat:.2f})",
@@ -96,6 +111,51 @@ def diet_text(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def gfst_table(results: Mapping[str, Any]) -> str:
+    """Means over seeds of each model of the template worlds, and how GFST differs from its control and RandST."""
+    lines = ["| " + " | ".join(("setting", "model", *GFST_COLUMNS.values())) + " |"]
+    lines.append("|---" * (len(GFST_COLUMNS) + 2) + "|")
+    for name, setting in results["settings"].items():
+        for arm in gfst_cell.ARMS:
+            values = [_digits(setting["arms"][arm][key]["mean"]) for key in GFST_COLUMNS]
+            lines.append("| " + " | ".join((name, GFST_NAMES.get(arm, arm), *values)) + " |")
+    lines += [
+        "",
+        "| setting | ΔR, GFST less control | ΔR, GFST less RandST | Acc, GFST less control |",
+        "|---|---|---|---|",
+    ]
+    for name, setting in results["settings"].items():
+        gaps = setting["gfst_against"]
+        shown = (
+            gaps[gfst_cell.CONTROL]["delta_r"],
+            gaps[gfst_cell.RANDST]["delta_r"],
+            gaps[gfst_cell.CONTROL]["accuracy"],
+        )
+        lines.append(f"| {name} | " + " | ".join(map(_gap, shown)) + " |")
+    return "\n".join(lines).replace("| -", "| −")
+
+
+def gfst_real_text(results: Mapping[str, Any]) -> str:
+    """What the small translator of real text reaches, in words."""
+    quality, wino, n = results["quality"], results["winomt"], results["n"]
+    own = quality["translator"]
+    lines = [
+        f"{results['training']['parameters'] / 1e6:.1f} million parameters, {n['train']:,} pairs,",
+        f"{results['minutes']:.0f} minutes on {results['threads']} threads: BLEU {100 * own['bleu']:.1f}",
+        f"[{100 * own['bleu_ci95'][0]:.1f}, {100 * own['bleu_ci95'][1]:.1f}] on {n['test']:,} held-out pairs, a",
+        f"word-by-word dictionary {100 * quality['dictionary']['bleu']:.1f}, copy {100 * quality['copy']['bleu']:.1f}",
+        f"(`{own['signatures']['bleu']}`);",
+        f"WinoMT Acc {_rate(wino, 'accuracy')}, ΔR {_rate(wino, 'delta_r')}, no gender found in",
+        f"{wino['unknown_rate']:.2f} of the rows.",
+    ]
+    return "\n".join(lines)
+
+
+def _rate(scores: Mapping[str, Any], key: str) -> str:
+    low, high = scores[f"{key}_ci95"]
+    return f"{scores[key]:.3f} [{low:.3f}, {high:.3f}]".replace("-", "−")
+
+
 def _digits(value: float) -> str:
     return f"{value:.3f}"
 
@@ -107,14 +167,13 @@ def _gap(value: Mapping[str, Any]) -> str:
 
 def tables() -> dict[str, str]:
     """Each table of the README by the name of its place."""
-    studies = {
-        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
-        for name in ("ccd_quality", "data_diet_quality", "refine_quality", "swap_quality")
-    }
+    studies = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"] for name in STUDIES}
     speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return {
         "study": study_table(studies["ccd_quality"]),
         "diet": f"{diet_table(studies['data_diet_quality'])}\n\n{diet_text(studies['data_diet_quality'])}",
+        "gfst": gfst_table(studies["gfst_quality"]),
+        "gfst_real": gfst_real_text(studies["gfst_real"]),
         "refine": refine_quality.table(studies["refine_quality"]),
         "swaps": swap_quality.table(studies["swap_quality"]),
         "speed": speed_table(speed),

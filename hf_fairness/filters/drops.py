@@ -159,7 +159,7 @@ def _summary(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
     ordered = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
     from scipy.stats import binomtest  # takes half a second to import
 
-    found = {"n": n, "kept": kept, "kept_share": kept / n if n else None, "reasons": ordered}
+    found: dict[str, Any] = {"n": n, "kept": kept, "kept_share": kept / n if n else None, "reasons": ordered}
     if n:
         found["kept_share_ci95"] = [float(end) for end in binomtest(kept, n).proportion_ci(method="wilson")]
     return found

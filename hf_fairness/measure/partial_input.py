@@ -16,7 +16,8 @@ from hf_fairness.measure.text_learners import (
     fold_numbers,
     out_of_fold,
 )
-from hf_fairness.refine.columns import Columns, check_dataset, read_corpus
+from hf_fairness.refine.columns import Columns, check_dataset
+from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.rates import interval, ratio, resampled_sums

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns, read_corpus
+from hf_fairness.refine.columns import Columns
+from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.refine.text_features import TextFeatures
 from hf_fairness.refine.z_table import FeatureRows, Features, ZTable, ZTest, check_labels, table_of
 from hf_fairness.scores.statistics import generator

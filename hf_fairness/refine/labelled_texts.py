@@ -1,0 +1,48 @@
+"""Texts and labels of a corpus, checked and numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hf_fairness.refine.columns import Columns, check_dataset, column_names, column_values, labels
+
+
+def read_corpus(
+    dataset: Any, text_columns: Columns, label_column: str, what: str
+) -> tuple[tuple[Hashable, ...], list[tuple[str, ...]], NDArray[np.intp], list[Hashable]]:
+    """Texts and labels of a corpus.
+
+    Args:
+        dataset: the corpus.
+        text_columns: column or columns of texts.
+        label_column: column of the labels, names or numbers from 0.
+        what: the function, for messages.
+
+    Returns:
+        Names of the labels that occur; texts of each row; the place of each row's label among the names; and the
+        labels as they stand in the column.
+
+    Raises:
+        TypeError: no Dataset, or names of columns that are none.
+        ValueError: no rows, a missing column, a row without a text or a label.
+    """
+    check_dataset(dataset, what)
+    columns = column_names(dataset, text_columns, what, "text_columns")
+    column_names(dataset, label_column, what, "label_column")
+    texts = list(zip(*(column_values(dataset, name) for name in columns), strict=True))
+    bad = next((i for i, row in enumerate(texts) if not all(isinstance(text, str) for text in row)), None)
+    if bad is not None:
+        raise ValueError(f"{what}: row {bad} has no text in {', '.join(columns)}: {texts[bad]!r}. Leave such rows out.")
+    values = labels(dataset, label_column, what)
+    bad = next((i for i, v in enumerate(values) if v is None or (isinstance(v, (int, float)) and not v >= 0)), None)
+    if bad is not None:
+        raise ValueError(f"{what}: row {bad} has the label {values[bad]!r}, which is none. Leave such rows out.")
+    kinds = sorted(set(values), key=lambda value: (str(type(value)), value))
+    words = getattr(dataset.features[label_column], "names", None)
+    numbers = {value: place for place, value in enumerate(kinds)}
+    codes = np.asarray([numbers[value] for value in values], dtype=np.intp)
+    return tuple(words[kind] if words else kind for kind in kinds), texts, codes, values
