@@ -196,7 +196,8 @@ def test_a_filter_that_lets_nothing_through(case, started):
     found = case.run(started, **settings, threshold=0.01)
     assert found["pool"]["n_added"] > 0
     after = manifest(started)
-    assert [after[name]["started"] == before[name]["started"] for name in ("base", "samples-1")] == [True, False]
+    assert [after[name]["key"] == before[name]["key"] for name in ("base", "samples-1")] == [True, False]
+    assert after["base"]["started"] == before["base"]["started"]
 
 
 def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
