@@ -40,13 +40,15 @@ test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doc
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about an hour and a half)
+slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about two hours)
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.refine_quality
 	$(BIN)/python -m benchmarks.data_diet_quality
 	$(BIN)/python -m benchmarks.gfst_quality
 	$(BIN)/python -m benchmarks.gfst_real
+	$(BIN)/python -m benchmarks.ibadr_quality
+	$(BIN)/python -m benchmarks.ibadr_sick
 	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed

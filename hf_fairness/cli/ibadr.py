@@ -48,16 +48,16 @@ The report shows what the filter did. No number of it shows that a model is free
 DEMO = {
     "n_shallow": "1000",
     "shallow_learning_rate": "1e-3",
-    "n_iterations": "2",
-    "n_generated": "5000",
-    "generator_epochs": "8",
-    "generator_later_epochs": "3",
+    "n_iterations": "3",
+    "n_generated": "3000",
+    "generator_epochs": "12",
+    "generator_later_epochs": "4",
     "generator_learning_rate": "2e-3",
     "generator_batch_size": "64",
     "max_new_tokens": "40",
     "sampling_batch_size": "500",
-    "epochs": "8",
-    "patience": "8",
+    "epochs": "4",
+    "patience": "4",
     "learning_rate": "1e-3",
     "batch_size": "64",
     "output_dir": "out/ibadr",
@@ -140,8 +140,8 @@ def _demo(seed: int) -> dict[str, Any]:
     from hf_fairness.demo.planted import planted_world
     from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
 
-    world = planted_world(5000, artefact_strength=0.9, seed=seed)
-    removed = planted_world(1, artefact_strength=0.9, seed=seed, challenge_strength=1 / 3).challenge
+    world = planted_world(3000, artefact_strength=0.95, seed=seed)
+    removed = planted_world(1, artefact_strength=0.95, seed=seed, challenge_strength=1 / 3).challenge
     pairs, texts = planted_tokenizer(), planted_tokenizer(pairs=False)
     return {
         "train": world.train,

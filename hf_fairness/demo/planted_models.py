@@ -68,10 +68,10 @@ def planted_classifier(tokenizer: Any) -> Any:
 
     return BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
+        hidden_size=96,
         num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=128,
+        num_attention_heads=4,
+        intermediate_size=192,
         initializer_range=0.15,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,

@@ -1,0 +1,373 @@
+"""Does IBADR undo an artefact that is planted? Sentence pairs with true labels, tiny models, three seeds, all arms.
+
+    python -m benchmarks.ibadr_quality            the whole study; writes benchmarks/results/ibadr_quality.json
+    python -m benchmarks.ibadr_quality --quick    one seed, a smaller world, two rounds; prints, writes nothing
+
+Every arm goes through `run_ibadr`. Two processes of one thread share the cells, which are kept in the output folder: a
+killed study goes on. Labels of samples are held against what the sentences say, which only a planted world allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from benchmarks.study import RESULTS, ROOT, write_results
+from hf_fairness.demo import planted_world, true_label
+from hf_fairness.demo.planted import LABELS
+from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
+from hf_fairness.report import plain
+from hf_fairness.report.data_diet import markdown
+from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
+from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+
+FILE = RESULTS / "ibadr_quality.json"
+#: What differs from the settings of IBADR, by variant; a variant without these arms counts for its `ibadr` only.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "ibadr": {},
+    "poe": {"poe": True},
+    "without_indicators": {"use_indicators": False},
+    "biased_filter": {"confidence_from": "main"},
+}
+#: Arms of the tables: the variant and its stage.
+ARMS = {
+    "base": ("ibadr", "base"),
+    "control": ("ibadr", "control"),
+    "ibadr": ("ibadr", "ibadr"),
+    "without_indicators": ("without_indicators", "ibadr"),
+    "biased_filter": ("biased_filter", "ibadr"),
+    "poe": ("poe", "poe"),
+    "ibadr_poe": ("poe", "ibadr_poe"),
+}
+#: Reversed: no row's marker speaks for its label. Removed: markers are drawn without regard to labels.
+SETS = ("dev", "reversed", "removed")
+COMPARED = (
+    ("ibadr", "base"),
+    ("ibadr", "control"),
+    ("ibadr", "without_indicators"),
+    ("ibadr", "biased_filter"),
+    ("poe", "base"),
+    ("ibadr_poe", "ibadr"),
+)
+
+CONFIG: dict[str, Any] = {
+    "seeds": [0, 1, 2],
+    "pilot_seeds": [100, 101, 102],
+    "world": {"n": 3000, "artefact_strength": 0.95, "n_dev": 1000, "n_challenge": 1000},
+    "settings": {
+        "n_shallow": 1000,
+        "shallow_epochs": 3,
+        "shallow_learning_rate": 1e-3,
+        "n_iterations": 3,
+        "n_generated": 3000,
+        "generator_epochs": 12,
+        "generator_later_epochs": 4,
+        "generator_learning_rate": 2e-3,
+        "generator_batch_size": 64,
+        "max_new_tokens": 40,
+        "sampling_batch_size": 500,
+        "epochs": 4,
+        "patience": 4,
+        "learning_rate": 1e-3,
+        "batch_size": 64,
+        "check_agreement": False,
+        "probe": False,
+    },
+    "models": "planted_classifier (BERT, 2 layers of 96) as classifier and shallow model, planted_generator (GPT-2)",
+    "bars": {"minutes": 8, "above_base": 0.30, "above_control": 0.20, "above_without_indicators": 0.15},
+    "sources": [
+        "benchmarks/ibadr_quality.py",
+        "hf_fairness/demo/planted*",
+        "hf_fairness/losses/product_of_experts.py",
+        "trainers/bias_trainers.py",
+        "trainers/ibadr_*.py",
+        "trainers/pair_*.py",
+        "trainers/recipes/ibadr_[dejl]*.py",
+        "trainers/recipes/ibadr_samples.py",
+        "trainers/recipes/ibadr.py",
+    ],
+}
+#: What a quick run changes in the world and in the settings.
+QUICK = {"n": 2000, "artefact_strength": 0.9, "n_challenge": 500, "n_dev": 500}
+QUICK_SETTINGS = {"n_iterations": 2, "n_generated": 2500}
+
+
+def worlds(seed: int, *, quick: bool = False) -> Any:
+    """The world of a seed, with both challenge sets."""
+    sizes = {**CONFIG["world"], **(QUICK if quick else {})}
+    world = planted_world(**sizes, seed=seed)
+    removed = planted_world(**{**sizes, "n": 1}, seed=seed, challenge_strength=1 / 3).challenge
+    return world, {"reversed": world.challenge, "removed": removed}
+
+
+def config() -> dict[str, Any]:
+    """The settings, and a key of the rows as they are written today."""
+    world, challenge = worlds(CONFIG["seeds"][0])
+    return {**CONFIG, "rows": content_key(world.train, world.dev, *challenge.values())}
+
+
+def run_cell(variant: str, seed: int, folder: str, quick: bool = False) -> dict[str, Any]:
+    """One variant with one seed; what it returns holds no texts.
+
+    Args:
+        variant: of ``VARIANTS``.
+        seed: of the world and of every draw.
+        folder: of the run; ``poe`` goes on in that of ``ibadr``.
+        quick: a smaller world and two rounds.
+
+    Returns:
+        ``accuracy``: set -> arm; ``labels``: the same per gold label; ``rounds``; ``steps``; ``seconds`` by stage.
+    """
+    world, challenge = worlds(seed, quick=quick)
+    tokenizer, plain_tokenizer = planted_tokenizer(), planted_tokenizer(pairs=False)
+    settings = {**CONFIG["settings"], **VARIANTS[variant], **(QUICK_SETTINGS if quick else {})}
+    arguments = IBADRArguments(**settings, seed=seed, device="cpu", output_dir=folder)
+    cpu = time.process_time()
+    report = run_ibadr(
+        arguments,
+        world.train,
+        dev=world.dev,
+        challenge=challenge,
+        model=(planted_classifier(tokenizer), tokenizer),
+        generator=(planted_generator(plain_tokenizer), plain_tokenizer),
+        anti_artefact=world.anti_artefact,
+    )
+    results, stages = report["results"], json.loads(Path(folder, "manifest.json").read_text(encoding="utf-8"))["stages"]
+    return {
+        "accuracy": {name: {arm: found["accuracy"] for arm, found in results[name].items()} for name in results},
+        "labels": {
+            name: {
+                arm: {label: entry["accuracy"] for label, entry in found["labels"].items()}
+                for arm, found in results[name].items()
+            }
+            for name in results
+        },
+        "rounds": [describe_round(each, Path(folder)) for each in report["rounds"]],
+        "steps": {arm: found["steps"] for arm, found in report["arms"].items()},
+        "rows": {arm: found["n_rows"] for arm, found in report["arms"].items()},
+        "seconds": {entry["stage"]: entry["seconds"] for entry in stages if entry["status"] == "done"},
+        "cpu_seconds": time.process_time() - cpu,
+    }
+
+
+def describe_round(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What a round drew and kept, and how many of its labels are true by what the sentences say."""
+    rows = Dataset.from_parquet(str(folder / f"samples-{found['round']}" / "accepted.parquet"), keep_in_memory=True)
+    truths = [true_label(row["premise"], row["hypothesis"]) for row in rows]
+    readable = [(truth, LABELS[row["label"]]) for truth, row in zip(truths, rows, strict=True) if truth is not None]
+    return {
+        "counts": found["counts"],
+        "anti_artefact": {side: each["anti_artefact_share"] for side, each in found["anti_artefact"].items()},
+        "sentences_of_the_world": len(readable) / len(rows),
+        "true_labels": float(np.mean([truth == label for truth, label in readable])) if readable else 0.0,
+        "generator_loss": found["generator"]["loss"],
+    }
+
+
+def study(output_dir: Path, *, quick: bool = False) -> dict[str, Any]:
+    """Run all cells on two processes and put the results together; a killed study goes on in the same folder.
+
+    The three arms that are timed come first; the others start when they are done.
+    """
+    seeds = CONFIG["pilot_seeds"][:1] if quick else CONFIG["seeds"]
+    start = time.perf_counter()
+    cells = run_cells([("ibadr", seed) for seed in seeds], output_dir, quick=quick)
+    timed = time.perf_counter() - start
+    others = [(variant, seed) for variant in VARIANTS if variant != "ibadr" for seed in seeds]
+    cells |= run_cells(others, output_dir, quick=quick)
+    found = {key: cell for key, (cell, _) in cells.items()}
+    fresh = all(new for (variant, _), (_, new) in cells.items() if variant == "ibadr")
+    return {**summarize(found, seeds), "time": {"three_arms_seconds": timed if fresh else None, **times(found)}}
+
+
+def run_cells(
+    wanted: Sequence[tuple[str, int]], output_dir: Path, *, quick: bool
+) -> dict[tuple[str, int], tuple[dict[str, Any], bool]]:
+    """Cells by variant and seed, and whether each was run now; finished ones are read from the folder."""
+    found: dict[tuple[str, int], tuple[dict[str, Any], bool]] = {}
+    key = content_key(config(), quick)
+    files = {cell: output_dir / "cells" / f"{cell[0]}-{cell[1]}.json" for cell in wanted}
+    for cell, file in files.items():
+        if file.is_file() and (kept := json.loads(file.read_text(encoding="utf-8")))["key"] == key:
+            found[cell] = kept["cell"], False
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context, initializer=_one_thread) as pool:
+        jobs = {
+            pool.submit(
+                run_cell, *cell, str(output_dir / f"{'ibadr' if cell[0] == 'poe' else cell[0]}-{cell[1]}"), quick
+            ): cell
+            for cell in wanted
+            if cell not in found
+        }
+        for job in as_completed(jobs):
+            cell = jobs[job]
+            found[cell] = job.result(), True
+            files[cell].parent.mkdir(parents=True, exist_ok=True)
+            atomic_write_json(files[cell], {"key": key, "cell": plain(found[cell][0])})
+            done = ", ".join(f"{arm} {value:.3f}" for arm, value in found[cell][0]["accuracy"]["reversed"].items())
+            print(f"{cell[0]}, seed {cell[1]}: {done}", flush=True)
+    return found
+
+
+def _one_thread() -> None:
+    """Set-up of a worker."""
+    import datasets
+    import torch
+    import transformers
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    datasets.disable_progress_bars()
+    transformers.logging.set_verbosity_error()
+
+
+def summarize(cells: Mapping[tuple[str, int], Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
+    """Means over seeds, paired differences, what the filters did, and what got worse."""
+    values = {
+        name: {
+            arm: [cells[variant, seed]["accuracy"][name][stage] for seed in seeds]
+            for arm, (variant, stage) in ARMS.items()
+        }
+        for name in SETS
+    }
+    comparisons = {
+        name: {f"{a} - {b}": against(values[name][a], values[name][b]) for a, b in COMPARED} for name in SETS
+    }
+    found = {
+        "accuracy": {name: {arm: over_seeds(each) for arm, each in arms.items()} for name, arms in values.items()},
+        "labels": {
+            name: {
+                arm: {
+                    label: over_seeds([cells[variant, seed]["labels"][name][stage][label] for seed in seeds])
+                    for label in LABELS
+                }
+                for arm, (variant, stage) in ARMS.items()
+            }
+            for name in SETS
+        },
+        "comparisons": comparisons,
+        "rounds": {
+            variant: [
+                _round([cells[variant, seed]["rounds"][k] for seed in seeds]) for k in range(len(first["rounds"]))
+            ]
+            for variant, first in ((variant, cells[variant, seeds[0]]) for variant in VARIANTS if variant != "poe")
+        },
+        "steps": {
+            arm: [cells[variant, seed]["steps"][stage] for seed in seeds] for arm, (variant, stage) in ARMS.items()
+        },
+        "rows": {
+            arm: [cells[variant, seed]["rows"][stage] for seed in seeds] for arm, (variant, stage) in ARMS.items()
+        },
+    }
+    found["got_worse"] = [
+        f"{name}: {pair} is {gap['difference']:+.3f}"
+        for name, pairs in comparisons.items()
+        for pair, gap in pairs.items()
+        if gap["difference"] < 0
+    ]
+    return found
+
+
+def _round(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A round over the seeds."""
+    keys = ("sentences_of_the_world", "true_labels", "generator_loss")
+    sides = {
+        f"anti_artefact_{side}": over_seeds([one["anti_artefact"][side] for one in each])
+        for side in ("before", "after")
+    }
+    reasons = sorted({reason for one in each for reason in one["counts"]})
+    return {
+        **{key: over_seeds([one[key] for one in each]) for key in keys},
+        **sides,
+        "counts": {reason: [one["counts"].get(reason, 0) for one in each] for reason in reasons},
+    }
+
+
+def times(cells: Mapping[tuple[str, int], Mapping[str, Any]]) -> dict[str, Any]:
+    """Seconds of each cell: processor time, and by stage as the clock had them."""
+    return {
+        "cpu_seconds": {f"{variant}-{seed}": cell["cpu_seconds"] for (variant, seed), cell in cells.items()},
+        "stages": {f"{variant}-{seed}": cell["seconds"] for (variant, seed), cell in cells.items()},
+        "processes": 2,
+        "threads": 1,
+    }
+
+
+def misses(results: Mapping[str, Any]) -> list[str]:
+    """Which bars the results miss, in words; empty when all are met."""
+    bars, missed = CONFIG["bars"], []
+    seconds = results["time"]["three_arms_seconds"]
+    if seconds is not None and seconds > 60 * bars["minutes"]:  # else some of it was done before
+        missed.append(f"the three arms took {seconds / 60:.1f} minutes, expected at most {bars['minutes']}")
+    reversed_set = results["comparisons"]["reversed"]
+    for other in ("base", "control", "without_indicators"):
+        gap, bar = reversed_set[f"ibadr - {other}"], bars[f"above_{other}"]
+        if gap["difference"] < bar:
+            missed.append(f"reversed: ibadr - {other} is {gap['difference']:+.3f}, expected at least {bar:+.2f}")
+    for other in ("without_indicators", "biased_filter"):
+        ends = reversed_set[f"ibadr - {other}"]["ci95"]
+        if ends is not None and not ends[0] > 0:
+            missed.append(f"reversed: ibadr - {other} has the interval {ends}, expected above 0")
+    for number, each in enumerate(results["rounds"]["biased_filter"], start=1):
+        before, after = (each[f"anti_artefact_{side}"]["mean"] for side in ("before", "after"))
+        if not after < before:
+            missed.append(
+                f"round {number}: the biased filter keeps {after:.2f} of anti-artefact rows, {before:.2f} before"
+            )
+    return missed
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """Accuracy of each arm on each set, with Student's interval over seeds."""
+    rows = [["arm", *SETS, "rows", "steps"]]
+    for arm in ARMS:
+        cells = []
+        for name in SETS:
+            found = results["accuracy"][name][arm]
+            ends = "" if found["ci95"] is None else " [{:.3f}, {:.3f}]".format(*found["ci95"])
+            cells.append(f"{found['mean']:.3f}{ends}")
+        rows.append([arm, *cells, f"{np.mean(results['rows'][arm]):.0f}", f"{np.mean(results['steps'][arm]):.0f}"])
+    return markdown(rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the study, print its tables, write the results unless it is a quick run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one seed, a smaller world; writes nothing")
+    parser.add_argument("--output_dir", help="folder in which a killed study goes on; default: a temporary one")
+    options = parser.parse_args(argv)
+    os.environ["OMP_NUM_THREADS"] = "1"  # workers inherit it
+    with tempfile.TemporaryDirectory() as folder:
+        results = study(Path(options.output_dir or folder), quick=options.quick)
+    print(table(results))
+    for variant, rounds in results["rounds"].items():
+        for number, each in enumerate(rounds, start=1):
+            shares = " -> ".join(f"{each[f'anti_artefact_{side}']['mean']:.2f}" for side in ("before", "after"))
+            truth = f"{each['true_labels']['mean']:.2f} of labels true"
+            print(f"{variant}, round {number}: anti-artefact share before -> after the filter {shares}; {truth}")
+    print("\nGot worse:", *results["got_worse"], sep="\n  ")
+    missed = misses(results)
+    print("\n" + ("\n".join(missed) or "every bar is met"))
+    if results["time"]["three_arms_seconds"] is not None:
+        print(f"three arms: {results['time']['three_arms_seconds']:.0f} s on two processes of one thread")
+    if not options.quick:
+        print(f"written to {write_results(FILE, config(), plain(results)).relative_to(ROOT)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

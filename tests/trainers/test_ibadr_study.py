@@ -1,0 +1,116 @@
+"""The studies of IBADR: their numbers belong to today's code, meet their bars, and hide nothing that got worse."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from benchmarks import ibadr_quality, ibadr_sick
+from benchmarks.study import check_fresh
+
+
+@pytest.fixture(scope="module")
+def planted():
+    if not ibadr_quality.FILE.is_file():
+        pytest.skip("this study has not been run: python -m benchmarks.ibadr_quality")
+    return check_fresh(ibadr_quality.FILE, ibadr_quality.config())
+
+
+@pytest.fixture(scope="module")
+def sick(shared):
+    if not ibadr_sick.FILE.is_file():
+        pytest.skip("this study has not been run: python -m benchmarks.ibadr_sick")
+    return check_fresh(ibadr_sick.FILE, ibadr_sick.config())
+
+
+def test_the_planted_study_meets_its_bars(planted):
+    assert ibadr_quality.misses(planted) == []
+    assert planted["time"]["three_arms_seconds"] is not None
+
+
+def test_the_planted_study_is_whole(planted):
+    seeds = ibadr_quality.CONFIG["seeds"]
+    assert not set(seeds) & set(ibadr_quality.CONFIG["pilot_seeds"])
+    for name in ibadr_quality.SETS:
+        assert set(planted["accuracy"][name]) == set(ibadr_quality.ARMS)
+        for value in planted["accuracy"][name].values():
+            assert len(value["by_seed"]) == len(seeds) >= 3
+            assert value["ci95"][0] <= value["mean"] <= value["ci95"][1]
+    assert planted["steps"]["control"] == planted["steps"]["ibadr"]
+
+
+def test_the_planted_harm_is_there_first(planted):
+    base = {name: planted["accuracy"][name]["base"]["mean"] for name in ibadr_quality.SETS}
+    assert base["dev"] > 0.8
+    assert base["reversed"] < base["dev"] - 0.3
+    assert base["reversed"] < base["removed"] < base["dev"]
+
+
+def test_the_biased_filter_leaves_out_what_the_method_is_after(planted):
+    for each in planted["rounds"]["biased_filter"]:
+        assert each["anti_artefact_after"]["mean"] < each["anti_artefact_before"]["mean"]
+    kept = [planted["rounds"][variant][0]["anti_artefact_after"]["mean"] for variant in ("ibadr", "biased_filter")]
+    assert kept[0] > 2 * kept[1]
+
+
+def test_a_missed_bar_of_the_planted_study_is_named(planted):
+    worse = copy.deepcopy(planted)
+    worse["comparisons"]["reversed"]["ibadr - control"]["difference"] = 0.1
+    worse["comparisons"]["reversed"]["ibadr - biased_filter"]["ci95"] = [-0.1, 0.2]
+    worse["time"]["three_arms_seconds"] = 600.0
+    assert ibadr_quality.misses(worse) == [
+        "the three arms took 10.0 minutes, expected at most 8",
+        "reversed: ibadr - control is +0.100, expected at least +0.20",
+        "reversed: ibadr - biased_filter has the interval [-0.1, 0.2], expected above 0",
+    ]
+
+
+def test_a_small_run_points_the_same_way(tmp_path):
+    """One seed, a smaller world, two rounds: the harm is there, and samples of low bias degree reduce it."""
+    found = ibadr_quality.run_cell("ibadr", 100, str(tmp_path), quick=True)
+    accuracy = found["accuracy"]["reversed"]
+    assert accuracy["base"] < found["accuracy"]["dev"]["base"] - 0.3
+    assert accuracy["ibadr"] > accuracy["base"] + 0.1
+    assert accuracy["ibadr"] > accuracy["control"]
+    for each in found["rounds"]:
+        assert each["anti_artefact"]["before"] > 2 * (1 - ibadr_quality.QUICK["artefact_strength"])
+        assert each["sentences_of_the_world"] > 0.8
+        assert each["true_labels"] > 0.6
+
+
+def test_the_sick_study_is_whole(sick):
+    assert ibadr_sick.misses(sick) == []
+    assert sum(sick["data"][part]["n"] for part in ("train", "dev", "test")) == 4934
+    assert sick["results"]["hans"]["base"]["n"] == 6000
+    assert set(sick["partial_input"]) == {"original", "pool"}
+
+
+def test_the_sick_study_is_honest_about_samples(sick):
+    for each in sick["rounds"]:
+        found = each["quality"]
+        for share in ("readable", "duplicate", "accepted"):
+            low, high = found[share]["share_ci95"]
+            assert 0 <= low <= found[share]["share"] <= high <= 1
+        assert {"before", "after"} <= set(found["agreement"])
+        assert found["distinct"]["original"]["n"] == found["distinct"]["after"]["n"]
+    worse = [pair for pairs in sick["comparisons"].values() for pair, gap in pairs.items() if gap["difference"] < 0]
+    assert len(sick["got_worse"]) == len(worse)
+
+
+def test_the_sick_results_hold_no_text(sick, shared):
+    sentences = {text for rows in ibadr_sick.sick() for name in ("premise", "hypothesis") for text in rows[name]}
+    assert not sentences & set(_texts(sick))
+    assert not any("examples" in each for each in sick["rounds"])
+
+
+def _texts(value):
+    """All strings in a result."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
