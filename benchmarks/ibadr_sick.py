@@ -6,8 +6,9 @@
 
 Needs the third-party data in ../shared beside the project: SICK (Marelli et al. 2014) and HANS (McCoy et al. 2019).
 Of MiniLM the upper half is fine-tuned, which is what two cores can do in the time. A generator that has read a few
-thousand pairs writes poor samples; the study says how poor, and what training on them did, whichever way it went.
-One seed: intervals are over rows. No text is written anywhere.
+thousand pairs writes poor samples; the study says how poor, and what training on them did, whichever way it went, with
+the filter by the generator's own likelihoods and with one by the base model. One seed: intervals are over rows.
+No text is written anywhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import csv
 import json
 import re
+import shutil
 import tempfile
 import time
 import warnings
@@ -42,6 +44,8 @@ FILE = RESULTS / "ibadr_sick.json"
 LABELS = ("entailment", "neutral", "contradiction")
 NEGATION = re.compile(r"\b(?:no|not|nobody|none|nothing|never|without)\b|n't\b", re.IGNORECASE)
 ARMS = ("base", "control", "ibadr")
+#: Whose confidence the filter asks: the run that is timed, and one more that shares its stages up to the first samples.
+FILTERS = ("generator", "main")
 SETS = ("dev", "test", "against_negation", "hans")
 
 CONFIG: dict[str, Any] = {
@@ -63,6 +67,7 @@ CONFIG: dict[str, Any] = {
         "patience": 3,
         "learning_rate": 1e-4,
         "check_agreement": False,
+        "group_by_length": True,
     },
     "frozen_layers": 3,
     "generator": {
@@ -78,6 +83,7 @@ CONFIG: dict[str, Any] = {
         "benchmarks/ibadr_sick.py",
         "hf_fairness/measure/partial_input.py",
         "trainers/ibadr_*.py",
+        "trainers/length_group*.py",
         "trainers/pair_*.py",
         "trainers/recipes/ibadr_[dejl]*.py",
         "trainers/recipes/ibadr_samples.py",
@@ -169,20 +175,39 @@ def small_generator(rows: Dataset, *, vocabulary: int, **sizes: Any) -> tuple[An
 
 
 def study(output_dir: Path, *, quick: bool = False, generator: str | None = None) -> dict[str, Any]:
-    """Run the loop and put together what it found; a killed study goes on in the same folder.
+    """Run the loop with both filters and put together what it found; a killed study goes on in the same folder.
 
     Args:
-        output_dir: folder of the run.
+        output_dir: folder of the runs.
         quick: fewer rows and one short round.
         generator: id or folder of a pretrained generator; None: the small one.
+
+    Returns:
+        By filter :func:`numbers`; ``time`` of the first.
     """
+    start, cpu = time.perf_counter(), time.process_time()
+    first, second = (output_dir / name for name in FILTERS)
+    found = {FILTERS[0]: numbers(run(first, FILTERS[0], quick=quick, generator=generator))}
+    seconds = {"wall_seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
+    stages = json.loads((first / "manifest.json").read_text(encoding="utf-8"))["stages"]
+    seconds["stages"] = {entry["stage"]: entry["seconds"] for entry in stages if entry["status"] == "done"}
+    seconds["fresh"] = sum(seconds["stages"].values()) <= 1.1 * seconds["wall_seconds"]
+    if not second.is_dir():
+        copy = output_dir / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(first, copy, ignore=shutil.ignore_patterns(".run.lock")).rename(second)
+    found[FILTERS[1]] = numbers(run(second, FILTERS[1], quick=quick, generator=generator))
+    return {**found, "time": seconds}
+
+
+def run(folder: Path, confidence_from: str, *, quick: bool, generator: str | None) -> dict[str, Any]:
+    """The loop with one filter; what it returns holds texts."""
     train, dev, test = sick(6 if quick else 1)
-    settings = dict(CONFIG["settings"])
+    settings = {**CONFIG["settings"], "confidence_from": confidence_from}
     if quick:
         settings |= {"n_iterations": 1, "n_generated": 600, "n_shallow": 200, "epochs": 1, "generator_epochs": 10}
-    start, cpu = time.perf_counter(), time.process_time()
-    report = run_ibadr(
-        IBADRArguments(**settings, device="cpu", output_dir=str(output_dir)),
+    return run_ibadr(
+        IBADRArguments(**settings, device="cpu", output_dir=str(folder)),
         train,
         dev=dev,
         test=test,
@@ -194,11 +219,6 @@ def study(output_dir: Path, *, quick: bool = False, generator: str | None = None
         generator=generator or small_generator(train, **CONFIG["generator"]),
         anti_artefact=against_negation,
     )
-    seconds = {"wall_seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
-    stages = json.loads((output_dir / "manifest.json").read_text(encoding="utf-8"))["stages"]
-    seconds["stages"] = {entry["stage"]: entry["seconds"] for entry in stages if entry["status"] == "done"}
-    seconds["fresh"] = sum(seconds["stages"].values()) <= 1.1 * seconds["wall_seconds"]
-    return {**numbers(report), "time": seconds}
 
 
 def numbers(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,31 +277,50 @@ def misses(results: Mapping[str, Any]) -> list[str]:
     missed, timed = [], results["time"]
     if timed["fresh"] and timed["wall_seconds"] > 60 * CONFIG["bars"]["minutes"]:
         missed.append(f"{timed['wall_seconds'] / 60:.1f} minutes, expected at most {CONFIG['bars']['minutes']}")
-    if len(results["rounds"]) != CONFIG["settings"]["n_iterations"] or not results["pool"]["n_added"]:
-        missed.append(f"{len(results['rounds'])} rounds added {results['pool']['n_added']} rows")
-    missed += [
-        f"{name}: no interval for {arm}"
-        for name in SETS
-        for arm in ARMS
-        if results["results"].get(name, {}).get(arm, {}).get("accuracy_ci95") is None
-    ]
-    missed += [
-        f"no hypothesis-only accuracy of the {side} rows"
-        for side in ("original", "pool")
-        if side not in results["partial_input"]
-    ]
+    for filtered in FILTERS:
+        found = results[filtered]
+        if len(found["rounds"]) != CONFIG["settings"]["n_iterations"] or not found["pool"]["n_added"]:
+            missed.append(f"{filtered}: {len(found['rounds'])} rounds added {found['pool']['n_added']} rows")
+        missed += [
+            f"{filtered}, {name}: no interval for {arm}"
+            for name in SETS
+            for arm in ARMS
+            if found["results"].get(name, {}).get(arm, {}).get("accuracy_ci95") is None
+        ]
+        missed += [
+            f"{filtered}: no hypothesis-only accuracy of the {side} rows"
+            for side in ("original", "pool")
+            if side not in found["partial_input"]
+        ]
     return missed
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Accuracy of each arm on each set."""
-    rows = [["arm", *(f"{name} (n={results['results'][name]['base']['n']})" for name in SETS)]]
-    for arm in ARMS:
-        found = [results["results"][name][arm] for name in SETS]
-        rows.append(
-            [arm, *("{:.3f} [{:.3f}, {:.3f}]".format(each["accuracy"], *each["accuracy_ci95"]) for each in found)]
-        )
+    """Accuracy of each arm on each set, with both filters."""
+    sizes = {name: results[FILTERS[0]]["results"][name]["base"]["n"] for name in SETS}
+    rows = [["filter", "arm", "rows", *(f"{name} (n={n})" for name, n in sizes.items())]]
+    for filtered in FILTERS:
+        found = results[filtered]
+        for arm in ARMS if filtered == FILTERS[0] else ARMS[1:]:
+            entries = [found["results"][name][arm] for name in SETS]
+            cells = ["{:.3f} [{:.3f}, {:.3f}]".format(each["accuracy"], *each["accuracy_ci95"]) for each in entries]
+            rows.append(["" if arm == "base" else filtered, arm, f"{found['arms'][arm]['n_rows']:,}", *cells])
     return markdown(rows)
+
+
+def print_samples(found: Mapping[str, Any]) -> None:
+    """How good the samples of each round were, the hypothesis-only accuracy, and what got worse."""
+    for number, each in enumerate(found["rounds"], start=1):
+        quality, odd = each["quality"], each["anti_artefact"]
+        shares = ", ".join(f"{name} {quality[name]['share']:.3f}" for name in ("readable", "duplicate", "accepted"))
+        print(f"round {number}: {shares}; expected agreement {each['judge']['expected_agreement']:.3f}")
+        for side, when in (("before", "new"), ("after", "kept")):
+            agreed = "label agreement {agreement:.3f} (chance {chance:.3f})".format(**quality["agreement"][side])
+            print(f"  {when}: {agreed}, against negation {odd[side]['anti_artefact_share']:.3f}")
+    for side, entry in found["partial_input"].items():
+        ends = "[{:.3f}, {:.3f}]".format(*entry["accuracy_ci95"])
+        print(f"hypothesis only, {side}: {entry['accuracy']:.3f} {ends}, majority {entry['majority']:.3f}")
+    print("Got worse:", *found["got_worse"], sep="\n  ")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -297,16 +336,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore")
         results = study(Path(options.output_dir or folder), quick=options.quick, generator=options.generator)
     print(table(results))
-    for number, each in enumerate(results["rounds"], start=1):
-        found = each["quality"]
-        shares = ", ".join(f"{name} {found[name]['share']:.3f}" for name in ("readable", "duplicate", "accepted"))
-        agreed = "{agreement:.3f} (chance {chance:.3f}, kappa {kappa})".format(**found["agreement"]["before"])
-        odd = " -> ".join(f"{each['anti_artefact'][side]['anti_artefact_share']:.3f}" for side in ("before", "after"))
-        print(f"round {number}: {shares}, label agreement {agreed}, against negation {odd}")
-    for side, found in results["partial_input"].items():
-        ends = "[{:.3f}, {:.3f}]".format(*found["accuracy_ci95"])
-        print(f"hypothesis only, {side}: {found['accuracy']:.3f} {ends}, majority {found['majority']:.3f}")
-    print("\nGot worse:", *results["got_worse"], sep="\n  ")
+    for name in FILTERS:
+        print(f"\nFilter: {name}")
+        print_samples(results[name])
     whole = not options.quick and options.generator is None
     missed = misses(results) if whole else []
     print("\n" + ("\n".join(missed) or "nothing is missing"))

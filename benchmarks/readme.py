@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data_diet_quality, gfst_cell, refine_quality, swap_quality
+from benchmarks import data_diet_quality, gfst_cell, ibadr_quality, ibadr_sick, refine_quality, swap_quality
 from benchmarks.study import RESULTS, ROOT
 from hf_fairness.report import data_diet as report_data_diet
 from hf_fairness.runs import atomic_write_text
@@ -22,7 +22,10 @@ MEASURES = {
     "built_in_cced": "CCED, built-in triples (432, held out)",
     "stsb_dev_spearman": "STS-B dev, Spearman (relative)",
 }
-STUDIES = ("ccd_quality", "data_diet_quality", "gfst_quality", "gfst_real", "refine_quality", "swap_quality")
+STUDIES = (
+    *("ccd_quality", "data_diet_quality", "gfst_quality", "gfst_real"),
+    *("ibadr_quality", "ibadr_sick", "refine_quality", "swap_quality"),
+)
 #: Columns of the table of the data diet that the README shows.
 DIET_COLUMNS = (
     *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP (1)", "flip rate (0)", "group DP (1)"),
@@ -151,6 +154,52 @@ def gfst_real_text(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def ibadr_text(results: Mapping[str, Any]) -> str:
+    """What separates the arms of the planted world, what a biased filter throws away, and what got worse."""
+    first, gaps = {name: each[0] for name, each in results["rounds"].items()}, results["comparisons"]
+    shares = [_digits(first["biased_filter"][f"anti_artefact_{side}"]["mean"]) for side in ("before", "after")]
+    worse = {pair: gap for pair, gap in gaps["dev"].items() if gap["difference"] < 0}
+    lines = [
+        f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}. The generator's own filter keeps",
+        f"{_digits(first['ibadr']['anti_artefact_after']['mean'])} of rows against the marker among the first round's;",
+        f"the filter by the biased base model turns {shares[0]} into {shares[1]}. Of the rows that were added",
+        f"{_digits(first['ibadr']['true_labels']['mean'])} have a true label.",
+        f"Worse on rows like the training rows (dev): {_gaps(worse) or 'no pair'}.",
+    ]
+    return "\n".join(lines)
+
+
+def _gaps(pairs: Mapping[str, Any]) -> str:
+    return "; ".join(f"{pair.replace('_', ' ').replace(' - ', ' less ')} {_gap(gap)}" for pair, gap in pairs.items())
+
+
+def sick_text(results: Mapping[str, Any]) -> str:
+    """How poor the samples of real pairs were, what each filter made of them, and the hypothesis-only accuracy."""
+    first = {name: results[name]["rounds"][0] for name in ibadr_sick.FILTERS}
+    quality = first["generator"]["quality"]
+    before, expected = quality["agreement"]["before"], first["generator"]["judge"]["expected_agreement"]
+    kept = {
+        name: f"{each['quality']['accepted']['share']:.2f} of them, agreement"
+        f" {each['quality']['agreement']['after']['agreement']:.2f}, against the negation"
+        f" {each['anti_artefact']['before']['anti_artefact_share']:.2f} to"
+        f" {each['anti_artefact']['after']['anti_artefact_share']:.2f}"
+        for name, each in first.items()
+    }
+    probes = {"original": results["generator"]["partial_input"]["original"]}
+    probes |= {f"{name}'s pool": results[name]["partial_input"]["pool"] for name in ibadr_sick.FILTERS}
+    lines = [
+        f"Of the first round's samples {quality['readable']['share']:.2f} can be read. The base model gives"
+        f" {_rate(before, 'agreement')} of them",
+        f"the label that was asked for; by chance {before['chance']:.2f}, and {expected:.2f} of dev rows as biased. The"
+        " generator's filter keeps",
+        f"{kept['generator']}; the base model's keeps {kept['main']}.",
+        "Hypothesis-only accuracy (majority in parentheses): "
+        + ", ".join(f"{name} {_rate(each, 'accuracy')} ({each['majority']:.2f})" for name, each in probes.items())
+        + ".",
+    ]
+    return "\n".join(lines)
+
+
 def _rate(scores: Mapping[str, Any], key: str) -> str:
     low, high = scores[f"{key}_ci95"]
     return f"{scores[key]:.3f} [{low:.3f}, {high:.3f}]".replace("-", "−")
@@ -168,12 +217,15 @@ def _gap(value: Mapping[str, Any]) -> str:
 def tables() -> dict[str, str]:
     """Each table of the README by the name of its place."""
     studies = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"] for name in STUDIES}
+    planted, sick = studies["ibadr_quality"], studies["ibadr_sick"]
     speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return {
         "study": study_table(studies["ccd_quality"]),
         "diet": f"{diet_table(studies['data_diet_quality'])}\n\n{diet_text(studies['data_diet_quality'])}",
         "gfst": gfst_table(studies["gfst_quality"]),
         "gfst_real": gfst_real_text(studies["gfst_real"]),
+        "ibadr": f"{ibadr_quality.table(planted)}\n\n{ibadr_text(planted)}",
+        "sick": f"{ibadr_sick.table(sick)}\n\n{sick_text(sick)}",
         "refine": refine_quality.table(studies["refine_quality"]),
         "swaps": swap_quality.table(studies["swap_quality"]),
         "speed": speed_table(speed),

@@ -186,6 +186,7 @@ def train_generator(
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
     from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+    from hf_fairness.trainers.length_grouped import length_grouped
     from hf_fairness.trainers.pair_training import DEFAULTS
 
     length = sample_length(model, layout, config.max_new_tokens)
@@ -204,7 +205,8 @@ def train_generator(
             **settings,
         }
     )
-    trainer = Trainer(model=model, args=arguments, train_dataset=rows, data_collator=_Collate(layout))
+    options = {"args": arguments, "train_dataset": rows, "data_collator": _Collate(layout)}
+    trainer = length_grouped(Trainer)(model=model, **options)
     trainer.remove_callback(PrinterCallback)
     result = trainer.train(resume_from_checkpoint=last_whole_checkpoint(output_dir))
     model.eval()

@@ -27,6 +27,7 @@ from transformers import (
 from hf_fairness._encoder_adapters import is_a, model_max_length
 from hf_fairness.measure.classifier import Classifier
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.length_grouped import length_grouped
 from hf_fairness.trainers.pair_data import class_numbers, encode_rows, source_tokenizer, text_columns
 
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
@@ -121,7 +122,7 @@ def pair_trainer(
         if eval_dataset is None:
             raise ValueError(f"patience={patience} stops on the accuracy of eval_dataset, which is missing.")
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=patience))
-    trainer = trainer_class(
+    trainer = length_grouped(trainer_class)(
         model=model,
         args=arguments,
         train_dataset=encode_rows(train, tokenizer, **reading),

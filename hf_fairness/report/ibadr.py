@@ -100,6 +100,9 @@ def rounds_table(report: Mapping[str, Any]) -> list[list[str]]:
         for key, title in (("agreement", "agreement with the judge"), ("chance", "by chance"), ("kappa", "kappa")):
             entries = [mapping(mapping(each, "agreement"), side) for each in rounds]
             rows.append([f"{when}: {title}", *(_cell(entry, key) for entry in entries)])
+        if side == "before":
+            values = [format_number(number(mapping(each, "judge"), "expected_agreement")) for each in rounds]
+            rows.append([f"{when}: by dev rows as biased, with true labels", *values])
         entries = [mapping(mapping(each, "degrees"), side) for each in rounds]
         rows.append([f"{when}: mean bias degree", *(format_number(number(entry, "mean")) for entry in entries)])
         if any("anti_artefact" in each for each in rounds):
@@ -153,8 +156,22 @@ def findings(report: Mapping[str, Any]) -> dict[str, list[str]]:
                 f"{title}: {arm_name(one)} against {arm_name(other)}: {gap['difference']:+.3f} "
                 f"{format_interval(ends)}, p = {gap['p_value']:.2g}"
             )
-    found["worse"] += _label_losses(report)
+    found["worse"] += [*_label_losses(report), *_poor_labels(report)]
     return found
+
+
+def _poor_labels(report: Mapping[str, Any]) -> list[str]:
+    """Rounds whose samples agree with the judge far less than rows of the data would."""
+    lines = []
+    for each in report["rounds"]:
+        judge = mapping(each, "judge")
+        if judge.get("below_expected"):
+            agreed = mapping(mapping(each, "agreement"), "before")
+            lines.append(
+                f"labels of the samples of round {each['round']}: {_cell(agreed, 'agreement')} agree with the judge; "
+                f"dev rows as biased would in {judge['expected_agreement']:.3f}, by chance {agreed['chance']:.3f}"
+            )
+    return lines
 
 
 def _label_losses(report: Mapping[str, Any]) -> list[str]:

@@ -12,15 +12,11 @@ from benchmarks.study import check_fresh
 
 @pytest.fixture(scope="module")
 def planted():
-    if not ibadr_quality.FILE.is_file():
-        pytest.skip("this study has not been run: python -m benchmarks.ibadr_quality")
     return check_fresh(ibadr_quality.FILE, ibadr_quality.config())
 
 
 @pytest.fixture(scope="module")
 def sick(shared):
-    if not ibadr_sick.FILE.is_file():
-        pytest.skip("this study has not been run: python -m benchmarks.ibadr_sick")
     return check_fresh(ibadr_sick.FILE, ibadr_sick.config())
 
 
@@ -81,27 +77,35 @@ def test_a_small_run_points_the_same_way(tmp_path):
 
 def test_the_sick_study_is_whole(sick):
     assert ibadr_sick.misses(sick) == []
-    assert sum(sick["data"][part]["n"] for part in ("train", "dev", "test")) == 4934
-    assert sick["results"]["hans"]["base"]["n"] == 6000
-    assert set(sick["partial_input"]) == {"original", "pool"}
+    assert sick["time"]["fresh"]
+    for name in ibadr_sick.FILTERS:
+        found = sick[name]
+        assert sum(found["data"][part]["n"] for part in ("train", "dev", "test")) == 4934
+        assert found["results"]["hans"]["base"]["n"] == 6000
+        assert set(found["partial_input"]) == {"original", "pool"}
+    one, other = (sick[name] for name in ibadr_sick.FILTERS)
+    assert one["results"]["test"]["base"] == other["results"]["test"]["base"]
+    assert one["rounds"][0]["agreement"]["before"] == other["rounds"][0]["agreement"]["before"]
 
 
 def test_the_sick_study_is_honest_about_samples(sick):
-    for each in sick["rounds"]:
-        found = each["quality"]
-        for share in ("readable", "duplicate", "accepted"):
-            low, high = found[share]["share_ci95"]
-            assert 0 <= low <= found[share]["share"] <= high <= 1
-        assert {"before", "after"} <= set(found["agreement"])
-        assert found["distinct"]["original"]["n"] == found["distinct"]["after"]["n"]
-    worse = [pair for pairs in sick["comparisons"].values() for pair, gap in pairs.items() if gap["difference"] < 0]
-    assert len(sick["got_worse"]) == len(worse)
+    for name in ibadr_sick.FILTERS:
+        for each in sick[name]["rounds"]:
+            found = each["quality"]
+            for share in ("readable", "duplicate", "accepted"):
+                low, high = found[share]["share_ci95"]
+                assert 0 <= low <= found[share]["share"] <= high <= 1
+            assert {"before", "after"} <= set(found["agreement"])
+            assert found["distinct"]["original"]["n"] == found["distinct"]["after"]["n"]
+            assert each["judge"]["expected_agreement"] is not None
+        pairs = [gap for each in sick[name]["comparisons"].values() for gap in each.values()]
+        assert len(sick[name]["got_worse"]) == sum(gap["difference"] < 0 for gap in pairs)
 
 
 def test_the_sick_results_hold_no_text(sick, shared):
     sentences = {text for rows in ibadr_sick.sick() for name in ("premise", "hypothesis") for text in rows[name]}
     assert not sentences & set(_texts(sick))
-    assert not any("examples" in each for each in sick["rounds"])
+    assert not any("examples" in each for name in ibadr_sick.FILTERS for each in sick[name]["rounds"])
 
 
 def _texts(value):

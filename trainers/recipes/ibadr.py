@@ -27,7 +27,7 @@ from hf_fairness.trainers.ibadr_pool import write_rows
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts, prepare, shown, source
 from hf_fairness.trainers.recipes.ibadr_evaluation import EvaluationSet, evaluate, evaluation_sets, leakage, probe
-from hf_fairness.trainers.recipes.ibadr_job import Job
+from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job
 from hf_fairness.trainers.recipes.ibadr_loop import BASE, Loop
 from hf_fairness.utils import package_versions
 
@@ -196,13 +196,13 @@ class _Pipeline:
                 "label_column": LABEL,
                 "label_names": job.task.label_names,
             }
-            return add_bias_log_probs(rows, str(job.run.folder("shallow-0")), **options, device=job.device)
+            return add_bias_log_probs(rows, str(job.run.folder(FIRST_SHALLOW)), **options, device=job.device)
 
         self.arms[name] = job.classifier(
             name,
             biased,
             start="model",
-            inputs=[key, job.run.key("shallow-0")],
+            inputs=[key, job.run.key(FIRST_SHALLOW)],
             settings=self.settings(),
             choose=True,
             trainer_class=PoETrainer,

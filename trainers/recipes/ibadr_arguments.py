@@ -92,6 +92,9 @@ class IBADRArguments(IBADRConfig):
         metadata={"help": "Run on a small world written for this package, with tiny models: no download, minutes."},
     )
     bf16: bool = field(default=False, metadata={"help": "Train in bfloat16."})
+    group_by_length: bool = field(
+        default=False, metadata={"help": "Train on batches of texts of about the same length: less padding, so faster."}
+    )
     device: str | None = field(
         default=None, metadata={"help": "`cpu` keeps off the accelerator; default: what is there."}
     )

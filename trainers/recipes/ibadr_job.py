@@ -16,10 +16,14 @@ from transformers import Trainer, TrainerCallback
 
 from hf_fairness.runs import Run
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.length_grouped import STRATEGY
 from hf_fairness.trainers.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, PairTask, Source
 from hf_fairness.utils import is_main_process
+
+#: Stage of the shallow model of the original data.
+FIRST_SHALLOW = "shallow-0"
 
 
 @dataclass
@@ -63,6 +67,8 @@ class Job:
         """Settings of every `Trainer`; batch sizes are those of all processes together."""
         a = self.arguments
         found = {"seed": a.seed, "use_cpu": self.on_cpu, "bf16": a.bf16, **more}
+        if a.group_by_length:
+            found["train_sampling_strategy"] = STRATEGY
         size = found.pop("batch_size", a.batch_size)
         found["per_device_train_batch_size"] = max(1, size // self.processes)
         found["per_device_eval_batch_size"] = 4 * found["per_device_train_batch_size"]

@@ -150,7 +150,8 @@ class Loop:
 
         before = job.sources["generator"].key if number == 1 else job.run.key(f"generator-{number - 1}")
         how = [epochs, a.generator_learning_rate, a.generator_batch_size, a.lora, a.lora_rank, a.max_new_tokens, a.seed]
-        how += [a.n_bias_indicators, a.use_indicators, a.bf16, a.lora and number == a.rounds]
+        how += [a.n_bias_indicators, a.use_indicators, a.bf16, a.group_by_length]
+        how.append(a.lora and number == a.rounds)
         inputs = [before, self.pool_key(number - 1), job.run.key(f"degrees-{number}"), how]
         name = f"generator-{number}"
         result: dict[str, Any] = job.run.stage(name, work, inputs=inputs, collective=True, keep_partial=True)

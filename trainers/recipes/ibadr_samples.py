@@ -16,16 +16,16 @@ from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.scores.statistics import share_entry
 from hf_fairness.trainers.ibadr_generator import generator_confidence
 from hf_fairness.trainers.ibadr_guards import (
-    BINS,
     LabelsAtChanceError,
     degree_histogram,
     diversity,
+    expected_agreement,
     label_agreement,
 )
 from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, Seen, pool_rows, write_rows
 from hf_fairness.trainers.ibadr_sampling import Samples, sample
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts
-from hf_fairness.trainers.recipes.ibadr_job import Job
+from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job
 from hf_fairness.utils import FairnessWarning, is_main_process
 
 #: How far from chance a judge's expected agreement must be for it to tell anything.
@@ -84,7 +84,8 @@ def draw_samples(
     reasons[fresh[~kept]] = "low_confidence"
     report = _describe(job, rows, confidence, degrees, judged, kept)
     report["counts"] = {"drawn": a.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
-    report["judge"] = _judge(job, report["agreement"]["before"], degrees, shallow, judge)
+    known = degrees if shallow == FIRST_SHALLOW else None
+    report["judge"] = _judge(job, report["agreement"]["before"], rows, known, judge)
     _check(job, number, report, kept, confidence)
     if is_main_process():
         rows = rows.remove_columns("confidence").add_column("confidence", confidence)
@@ -163,26 +164,32 @@ def _describe(
     return found
 
 
-def _judge(job: Job, before: dict[str, Any], degrees: NDArray[Any], shallow: str, judge: str) -> dict[str, Any]:
-    """What agreement the judge would reach on dev rows as biased as the samples, and whether it can tell anything.
+def _judge(job: Job, before: dict[str, Any], rows: Dataset, degrees: NDArray[Any] | None, judge: str) -> dict[str, Any]:
+    """What agreement the judge would reach on dev rows as biased as the samples, and what that tells of their labels.
 
-    A judge that follows the bias errs on just the rows that are asked for: where it is expected to be right by chance
-    only, its agreement says nothing of the labels.
+    Args:
+        job: data and models.
+        before: agreement of the samples with the judge.
+        rows: the samples.
+        degrees: their bias degrees under the first shallow model, if known.
+        judge: stage or source of the judge.
+
+    Returns:
+        ``dev_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from chance;
+        ``below_expected``: whether the samples reach less than half of what it is above chance, interval and all.
     """
     dev = job.task.dev
     right = job.probabilities(judge, dev).argmax(axis=1) == np.asarray(list(dev[LABEL]))
-    own, theirs = (np.minimum((x * BINS).astype(int), BINS - 1) for x in (job.degrees(shallow, dev), degrees))
-    weights = np.bincount(theirs, minlength=BINS).astype(np.float64)
-    sizes = np.bincount(own, minlength=BINS)
-    weights[sizes == 0] = 0.0
-    if not weights.any():
-        return {"expected_agreement": None, "can_tell": True}
-    rates = np.bincount(own, weights=right, minlength=BINS) / np.maximum(sizes, 1)
-    expected = float(weights @ rates / weights.sum())
+    if degrees is None:
+        degrees = job.degrees(FIRST_SHALLOW, rows)
+    expected = expected_agreement(right, job.degrees(FIRST_SHALLOW, dev), degrees)
+    above = 0.0 if expected is None else expected - before["chance"]
+    ends = before["agreement_ci95"]
     return {
         "dev_accuracy": float(right.mean()),
         "expected_agreement": expected,
-        "can_tell": abs(expected - before["chance"]) >= JUDGE_MARGIN,
+        "can_tell": expected is None or abs(above) >= JUDGE_MARGIN,
+        "below_expected": above >= JUDGE_MARGIN and ends is not None and ends[1] < before["chance"] + above / 2,
     }
 
 
@@ -193,28 +200,27 @@ def _check(job: Job, number: int, report: dict[str, Any], kept: NDArray[np.bool_
         LabelsAtChanceError: their labels mean nothing to a judge that can tell.
         ValueError: none passes the filter.
     """
-    a, found = job.arguments, report["agreement"]["before"]
-    if found["at_chance"]:
-        ends = found["kappa_ci95"]
-        spread = "undefined" if ends is None else f"{found['kappa']:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
-        text = (
-            f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
-            f"where chance gives {found['chance']:.0%} (kappa {spread})."
+    a, found, judge = job.arguments, report["agreement"]["before"], report["judge"]
+    text = (
+        f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
+        f"where chance gives {found['chance']:.0%}"
+    )
+    if judge["expected_agreement"] is not None:
+        text += f" and dev rows as biased as they are {judge['expected_agreement']:.0%}"
+    more = "Train it longer (generator_epochs, generator_learning_rate), on more rows, or take a larger one"
+    if found["at_chance"] and not judge["can_tell"]:
+        text += ". The judge follows the bias and cannot tell; give a better one with judge=...."
+        warnings.warn(text, FairnessWarning, stacklevel=2)
+    elif found["at_chance"]:
+        text += f": the generator has not learned what the labels mean. {more}"
+        if a.check_agreement:
+            raise LabelsAtChanceError(f"{text}; or set check_agreement=False. The pool holds the earlier rounds.")
+        warnings.warn(f"{text}.", FairnessWarning, stacklevel=2)
+    elif judge["below_expected"]:
+        text += (
+            f": most say little, and a model that learns from them can get worse. {more}, one that was trained before, "
+            "or ask a good classifier which samples to keep (confidence_from)."
         )
-        expected = report["judge"]["expected_agreement"] or 0.0
-        untaught = (
-            f"On dev rows as biased as they are the judge is right in {expected:.0%}: the generator has not learned "
-            "what the labels mean. Train it longer (generator_epochs, generator_learning_rate), on more rows, or take "
-            "a larger one"
-        )
-        if not report["judge"]["can_tell"]:
-            text += " The judge follows the bias and cannot tell; give a better one with judge=...."
-        elif a.check_agreement:
-            raise LabelsAtChanceError(
-                f"{text} {untaught}; or set check_agreement=False. The pool holds the earlier rounds."
-            )
-        else:
-            text += f" {untaught}."
         warnings.warn(text, FairnessWarning, stacklevel=2)
     if not kept.any():
         raise ValueError(

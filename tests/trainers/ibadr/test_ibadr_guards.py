@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.ibadr_guards import degree_histogram, diversity, label_agreement
+from hf_fairness.trainers.ibadr_guards import degree_histogram, diversity, expected_agreement, label_agreement
 
 
 def test_kappa_is_that_of_scikit_learn():
@@ -41,6 +41,19 @@ def test_a_judge_that_always_says_the_same_tells_nothing():
 def test_labels_worse_than_chance_are_not_at_chance():
     """A judge that follows the bias on samples against it."""
     assert not label_agreement([0, 1] * 50, [1, 0] * 50, 2)["at_chance"]
+
+
+def test_what_a_biased_judge_is_expected_to_agree_with():
+    """A judge that is right where the bias is: on samples against the bias nobody expects it to agree."""
+    rng = np.random.default_rng(1)
+    dev = rng.random(20_000)
+    right = rng.random(20_000) < dev  # right as often as the bias degree says
+    for low, high in ((0.0, 0.3), (0.5, 1.0)):
+        samples = rng.uniform(low, high, 2000)
+        assert expected_agreement(right, dev, samples) == pytest.approx((low + high) / 2, abs=0.03)
+    assert expected_agreement(right, dev, dev) == pytest.approx(right.mean())
+    assert expected_agreement([True], [0.95], [0.95, 0.95, 0.05]) == 1.0  # a bin without dev rows is left out
+    assert expected_agreement([True], [1.0], [0.05]) is None
 
 
 def test_no_samples():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from datasets import load_dataset
 
+from hf_fairness.report.ibadr import findings
 from hf_fairness.runs import Run
 from hf_fairness.trainers.ibadr_guards import LabelsAtChanceError
 from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, read_rows
@@ -229,6 +230,26 @@ def test_labels_that_mean_nothing(case, tmp_path):
         case.run(tmp_path / "out", train=rows, **settings)
     with pytest.warns(FairnessWarning, match="has not learned what the labels mean"):
         case.run(tmp_path / "out", train=rows, **{**settings, "check_agreement": False, "confidence_from": str(judge)})
+
+
+def test_labels_that_mean_little(case, tmp_path):
+    """A third of the labels that the generator reads are right; a judge sees far less agreement than on rows of dev."""
+    judge = tmp_path / "judge"
+    _train_judge(case, judge)
+    labels = list(case.world.train["label"])
+    places = [place for place in range(len(labels)) if place % 4]
+    for place, other in zip(places, [*places[1:], places[0]], strict=True):
+        labels[place] = case.world.train[other]["label"]
+    rows = case.world.train.remove_columns("label").add_column("label", labels)
+    settings = {"judge": str(judge), "check_agreement": True, "n_iterations": 1, "n_generated": 300}
+    settings |= {"label_names": ["entailment", "neutral", "contradiction"], "generator_epochs": 14}
+    with pytest.warns(FairnessWarning, match="most say little, and a model that learns from them can get worse"):
+        found = case.run(tmp_path / "out", train=rows, **settings)
+    judged, agreement = found["rounds"][0]["judge"], found["rounds"][0]["agreement"]["before"]
+    assert judged["below_expected"]
+    assert not agreement["at_chance"]
+    assert agreement["agreement"] < judged["expected_agreement"] - 0.2
+    assert any(line.startswith("labels of the samples of round 1") for line in findings(found)["worse"])
 
 
 def _train_judge(case, folder):

@@ -165,14 +165,15 @@ def test_single_texts_and_long_ones(case, opened):
     assert gold_confidence(model, tokenizer, rows).shape == (2,)
 
 
-def test_killed_training_goes_on(case, opened, tmp_path, monkeypatch):
+@pytest.mark.parametrize("strategy", ["random", "group_by_length"])
+def test_killed_training_goes_on(case, opened, tmp_path, monkeypatch, strategy):
     """Bit by bit as if it had not been killed, patience included."""
     _, tokenizer = opened
     weights = {}
     for name in ("whole", "killed"):
         model, _ = open_pair_classifier(case.classifier[0], label_names=NAMES, tokenizer=tokenizer)
         arguments = {**QUICK, "num_train_epochs": 4, "output_dir": str(tmp_path / name)}
-        arguments["restore_callback_states_from_checkpoint"] = True
+        arguments |= {"restore_callback_states_from_checkpoint": True, "train_sampling_strategy": strategy}
         options = {"training_arguments": arguments, "eval_dataset": case.world.dev, "patience": 2}
         if name == "killed":
             with monkeypatch.context() as patch:
@@ -185,6 +186,23 @@ def test_killed_training_goes_on(case, opened, tmp_path, monkeypatch):
         model = train_pair_classifier(model, tokenizer, case.world.train, **options)
         weights[name] = model.state_dict()
     assert all(torch.equal(value, weights["killed"][key]) for key, value in weights["whole"].items())
+
+
+def test_steps_of_one_length_need_less_padding(opened):
+    """Every row once in an epoch, whatever the trainer; other rows of a step are about as long."""
+    model, tokenizer = opened
+    rng = np.random.default_rng(0)
+    texts = [" ".join(["anna"] * n) for n in rng.integers(1, 40, 320)]
+    rows = Dataset.from_dict({"text": texts, "label": [0] * len(texts)})
+    padded = {}
+    for strategy in ("random", "group_by_length"):
+        arguments = {**QUICK, "train_sampling_strategy": strategy}
+        trainer = pair_trainer(model, tokenizer, rows, training_arguments={"output_dir": "unused", **arguments})
+        batches = [batch["attention_mask"] for batch in trainer.get_train_dataloader()]
+        lengths = torch.cat([mask.sum(1) for mask in batches]).sort().values
+        assert torch.equal(lengths, torch.tensor([len(text.split()) + 2 for text in texts]).sort().values)
+        padded[strategy] = sum(mask.numel() for mask in batches) / lengths.sum()
+    assert padded["group_by_length"] < 1.15 < 1.5 < padded["random"]
 
 
 def _kill_at_step(patch, step):
