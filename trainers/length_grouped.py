@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from transformers import Trainer
@@ -32,7 +31,6 @@ class _LengthGrouped(Trainer):
         return self.set_epoch.sampler
 
 
-@cache
 def length_grouped(trainer_class: type[Trainer]) -> type[Trainer]:
     """A subclass that, with ``train_sampling_strategy="group_by_length"``, groups rows as `LengthGroups` does.
 
