@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +47,21 @@ GFST_NAMES = {
 }
 LEVELS = {
     "similarity_structure": "Similarity structure, 4,000 STS-B sentence pairs (1 is ideal)",
-    "seat_mean_abs_effect_size": "SEAT, mean \\|d\\| (original {seat:.2f})",
+    "seat_mean_abs_effect_size": "SEAT, mean |d| (original {seat:.2f})",
 }
 
 
 def study_table(results: Mapping[str, Any]) -> str:
     """Change per measure and arm in per cent, with the interval over texts; then values that are no changes."""
-    arms = results["arms"]
-    lines = ["| change against the original | " + " | ".join(arms) + " |", "|---" * (len(arms) + 1) + "|"]
-    for key, name in MEASURES.items():
-        lines.append(f"| {name} | " + " | ".join(_percent(arm[key]) for arm in arms.values()) + " |")
+    arms, original = results["arms"], results["original"]
+    rows = [["change against the original", *arms]]
+    rows += [[name, *(_percent(arm[key]) for arm in arms.values())] for key, name in MEASURES.items()]
     for key, name in LEVELS.items():
-        title = name.format(seat=results["original"]["seat_mean_abs_effect_size"])
-        lines.append(f"| {title} | " + " | ".join(f"{arm[key]['mean']:.3f}" for arm in arms.values()) + " |")
-    probe = " | ".join(f"{arm['probe']['linear']['mean']:.3f}" for arm in arms.values())
-    lines.append(f"| Linear probe for the group (original {results['original']['probe']['linear']:.3f}) | {probe} |")
-    return "\n".join(lines)
+        title = name.format(seat=original["seat_mean_abs_effect_size"])
+        rows.append([title, *(_digits(arm[key]["mean"]) for arm in arms.values())])
+    probe = [_digits(arm["probe"]["linear"]["mean"]) for arm in arms.values()]
+    rows.append([f"Linear probe for the group (original {_digits(original['probe']['linear'])})", *probe])
+    return report_data_diet.markdown(rows)
 
 
 def _percent(value: Mapping[str, Any]) -> str:
@@ -75,12 +74,12 @@ def _percent(value: Mapping[str, Any]) -> str:
 
 def speed_table(results: Mapping[str, Any]) -> str:
     """Median ratio of each benchmark, with the least and the greatest of its rounds."""
-    lines = ["| what | speed ratio | bar |", "|---|---|---|"]
+    rows = [["what", "speed ratio", "bar"]]
     for entry in results["benchmarks"]:
         ratio = entry["ratio"]
         spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
-        lines.append(f"| {entry['compares']} | {spread} | {entry['bar']:g} |")
-    return "\n".join(lines)
+        rows.append([entry["compares"], spread, f"{entry['bar']:g}"])
+    return report_data_diet.markdown(rows)
 
 
 def diet_table(results: Mapping[str, Any]) -> str:
@@ -116,26 +115,15 @@ def diet_text(results: Mapping[str, Any]) -> str:
 
 def gfst_table(results: Mapping[str, Any]) -> str:
     """Means over seeds of each model of the template worlds, and how GFST differs from its control and RandST."""
-    lines = ["| " + " | ".join(("setting", "model", *GFST_COLUMNS.values())) + " |"]
-    lines.append("|---" * (len(GFST_COLUMNS) + 2) + "|")
+    models = [["setting", "model", *GFST_COLUMNS.values()]]
+    gaps = [["setting", "ΔR, GFST less control", "ΔR, GFST less RandST", "Acc, GFST less control"]]
     for name, setting in results["settings"].items():
         for arm in gfst_cell.ARMS:
             values = [_digits(setting["arms"][arm][key]["mean"]) for key in GFST_COLUMNS]
-            lines.append("| " + " | ".join((name, GFST_NAMES.get(arm, arm), *values)) + " |")
-    lines += [
-        "",
-        "| setting | ΔR, GFST less control | ΔR, GFST less RandST | Acc, GFST less control |",
-        "|---|---|---|---|",
-    ]
-    for name, setting in results["settings"].items():
-        gaps = setting["gfst_against"]
-        shown = (
-            gaps[gfst_cell.CONTROL]["delta_r"],
-            gaps[gfst_cell.RANDST]["delta_r"],
-            gaps[gfst_cell.CONTROL]["accuracy"],
-        )
-        lines.append(f"| {name} | " + " | ".join(map(_gap, shown)) + " |")
-    return "\n".join(lines).replace("| -", "| −")
+            models.append([name, GFST_NAMES.get(arm, arm), *values])
+        control, randst = (setting["gfst_against"][arm] for arm in (gfst_cell.CONTROL, gfst_cell.RANDST))
+        gaps.append([name, *map(_gap, (control["delta_r"], randst["delta_r"], control["accuracy"]))])
+    return "\n\n".join(map(report_data_diet.markdown, (models, gaps)))
 
 
 def gfst_real_text(results: Mapping[str, Any]) -> str:
@@ -158,12 +146,13 @@ def ibadr_text(results: Mapping[str, Any]) -> str:
     """What separates the arms of the planted world, what a biased filter throws away, and what got worse."""
     first, gaps = {name: each[0] for name, each in results["rounds"].items()}, results["comparisons"]
     shares = [_digits(first["biased_filter"][f"anti_artefact_{side}"]["mean"]) for side in ("before", "after")]
+    true = _digits(first["ibadr"]["true_labels"]["mean"])
     worse = {pair: gap for pair, gap in gaps["dev"].items() if gap["difference"] < 0}
     lines = [
-        f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}. The generator's own filter keeps",
-        f"{_digits(first['ibadr']['anti_artefact_after']['mean'])} of rows against the marker among the first round's;",
-        f"the filter by the biased base model turns {shares[0]} into {shares[1]}. Of the rows that were added",
-        f"{_digits(first['ibadr']['true_labels']['mean'])} have a true label.",
+        f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}.",
+        f"Of the first round's new samples {shares[0]} go against the marker; of those that the generator's own filter",
+        f"keeps {_digits(first['ibadr']['anti_artefact_after']['mean'])}, of those that the biased base model keeps",
+        f"{shares[1]}. Of the rows that this round adds {true} have a true label.",
         f"Worse on rows like the training rows (dev): {_gaps(worse) or 'no pair'}.",
     ]
     return "\n".join(lines)
@@ -201,8 +190,7 @@ def sick_text(results: Mapping[str, Any]) -> str:
 
 
 def _rate(scores: Mapping[str, Any], key: str) -> str:
-    low, high = scores[f"{key}_ci95"]
-    return f"{scores[key]:.3f} [{low:.3f}, {high:.3f}]".replace("-", "−")
+    return _with_ends(scores[key], scores[f"{key}_ci95"], ".3f")
 
 
 def _digits(value: float) -> str:
@@ -210,8 +198,12 @@ def _digits(value: float) -> str:
 
 
 def _gap(value: Mapping[str, Any]) -> str:
-    low, high = value["ci95"]
-    return f"{value['difference']:+.3f} [{low:+.3f}, {high:+.3f}]".replace("-", "−")
+    return _with_ends(value["difference"], value["ci95"], "+.3f")
+
+
+def _with_ends(value: float, ends: Sequence[float], form: str) -> str:
+    low, high = ends
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]".replace("-", "−")
 
 
 def tables() -> dict[str, str]:
