@@ -33,7 +33,7 @@ demo: $(VENV)/.demo  ## Audit all-MiniLM-L6-v2, mitigate it with CCD, audit agai
 	$(BIN)/hf-fairness demo --output_dir $(OUT)/demo
 
 test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doctests of the package and the README
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations 15
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 	$(ONE_THREAD) $(BIN)/python -m pytest -q --doctest-glob=README.md README.md
 	cd $(CHECKED) && $(ONE_THREAD) ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
 
@@ -49,6 +49,8 @@ slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about two
 	$(BIN)/python -m benchmarks.gfst_real
 	$(BIN)/python -m benchmarks.ibadr_quality
 	$(BIN)/python -m benchmarks.ibadr_sick
+	$(BIN)/python -m benchmarks.interval_coverage
+	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed

@@ -30,12 +30,14 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.augment import CounterfactualSwap
 from hf_fairness.demo import minilm_path
 from hf_fairness.report import plain
-from hf_fairness.report.data_diet import diet_table, findings, markdown
+from hf_fairness.report.data_diet import diet_table, findings
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import content_key
+from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.recipes import DataDietArguments, run_data_diet
 from hf_fairness.trainers.recipes.data_diet_choice import choose, entry, spearman
 from hf_fairness.trainers.recipes.data_diet_grid import cell, experiments
-from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+from hf_fairness.trainers.recipes.data_diet_measures import against
 
 DATA = ROOT.parent / "shared" / "data" / "data_diet"
 FILE = RESULTS / "data_diet_quality.json"
@@ -191,7 +193,9 @@ def order(results: dict[str, dict[str, Any]], a: float, b: float) -> dict[str, A
     for part in ("validation", "test"):
         values = [results[cell(name, a, b).name]["measures"][part]["counterfactual_parity"] for name in ORDER]
         found[part] = {
-            "paired_parity": dict(zip(ORDER, map(over_seeds, values), strict=True)),
+            "paired_parity": {
+                name: over_seeds(each, low=0.0, high=1.0) for name, each in zip(ORDER, values, strict=True)
+            },
             "differences": [against(*pair) for pair in itertools.pairwise(values)],
         }
     return found
@@ -245,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         results = study(Path(options.output_dir or folder), quick=options.quick, cache=options.features_cache)
-    print(markdown(diet_table(results)))
+    print(markdown_table(diet_table(results), trusted=True))
     print("\nGot worse against vanilla and CDA:", *results["got_worse"], sep="\n  ")
     missed = [] if options.quick else misses(results)
     print("\n" + ("\n".join(missed) or "every bar is met"))

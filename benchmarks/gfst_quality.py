@@ -37,9 +37,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gfst_cell import ARMS, BASELINE, CONTROL, GFST, MEASURES, RANDST, cell
-from benchmarks.study import RESULTS, ROOT, config_hash, write_results
+from benchmarks.study import RESULTS, ROOT, source_hashes, write_results
 from hf_fairness.report import plain
-from hf_fairness.runs import atomic_write_json
+from hf_fairness.runs import atomic_write_json, content_key
 
 FILE = RESULTS / "gfst_quality.json"
 CONFIG: dict[str, Any] = {
@@ -107,7 +107,7 @@ def kept_cell(config: Mapping[str, Any], setting: str, seed: int, file: Path) ->
 def study(config: Mapping[str, Any], output_dir: Path, *, workers: int = 2) -> dict[str, Any]:
     """Run every cell that is not there yet, two at a time, and put the numbers together."""
     output_dir.mkdir(parents=True, exist_ok=True)
-    settings, seeds, key = config["settings"], config["seeds"], config_hash(config)[:12]
+    settings, seeds, key = config["settings"], config["seeds"], content_key(config, source_hashes(config))[:12]
     start = time.perf_counter()
     wanted = [(setting, seed) for seed in seeds for setting in settings]
     files = {each: output_dir / f"{each[0].replace(' ', '_')}-{each[1]}-{key}.json" for each in wanted}
@@ -131,9 +131,14 @@ def study(config: Mapping[str, Any], output_dir: Path, *, workers: int = 2) -> d
     }
 
 
+#: Range of each measure: rates, and gaps that have a sign; steps and pairs are counts.
+RANGE = {key: {"low": 0.0 if better else -1.0, "high": 1.0} for key, better in MEASURES.items()}
+
+
 def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Measures of one setting over its seeds, and GFST against every other arm, paired by seed."""
-    from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+    from hf_fairness.scores.statistics import over_seeds
+    from hf_fairness.trainers.recipes.data_diet_measures import against
 
     values = {
         arm: {key: [each["arms"][arm][key] for each in cells] for key in (*MEASURES, "steps", "n_pairs")}
@@ -150,7 +155,10 @@ def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     return {
         "seeds": [each["seed"] for each in cells],
-        "arms": {arm: {key: over_seeds(found) for key, found in own.items()} for arm, own in values.items()},
+        "arms": {
+            arm: {key: over_seeds(found, **RANGE.get(key, {"low": 0.0})) for key, found in own.items()}
+            for arm, own in values.items()
+        },
         "gfst_against": {arm: paired(GFST, arm) for arm in ARMS if arm != GFST},
         "control_against_baseline": paired(CONTROL, BASELINE),
         "dev_loss_change": [each["dev_loss_change"] for each in cells],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import tempfile
@@ -29,10 +30,11 @@ from hf_fairness.demo import planted_world, true_label
 from hf_fairness.demo.planted import LABELS
 from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
 from hf_fairness.report import plain
-from hf_fairness.report.data_diet import markdown
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
-from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+from hf_fairness.trainers.recipes.data_diet_measures import against
 
 FILE = RESULTS / "ibadr_quality.json"
 #: What differs from the settings of IBADR, by variant; a variant without these arms counts for its `ibadr` only.
@@ -103,6 +105,8 @@ CONFIG: dict[str, Any] = {
 #: What a quick run changes in the world and in the settings.
 QUICK = {"n": 2000, "artefact_strength": 0.9, "n_challenge": 500, "n_dev": 500}
 QUICK_SETTINGS = {"n_iterations": 2, "n_generated": 2500}
+#: Range of accuracies and shares.
+RATE = {"low": 0.0, "high": 1.0}
 
 
 def worlds(seed: int, *, quick: bool = False) -> Any:
@@ -248,11 +252,15 @@ def summarize(cells: Mapping[tuple[str, int], Mapping[str, Any]], seeds: Sequenc
         name: {f"{a} - {b}": against(values[name][a], values[name][b]) for a, b in COMPARED} for name in SETS
     }
     found = {
-        "accuracy": {name: {arm: over_seeds(each) for arm, each in arms.items()} for name, arms in values.items()},
+        "accuracy": {
+            name: {arm: over_seeds(each, **RATE) for arm, each in arms.items()} for name, arms in values.items()
+        },
         "labels": {
             name: {
                 arm: {
-                    label: over_seeds([cells[variant, seed]["labels"][name][stage][label] for seed in seeds])
+                    label: over_seeds(
+                        [cells[variant, seed]["labels"][name][stage][label] for seed in seeds], low=0.0, high=1.0
+                    )
                     for label in LABELS
                 }
                 for arm, (variant, stage) in ARMS.items()
@@ -286,12 +294,15 @@ def _round(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A round over the seeds."""
     keys = ("sentences_of_the_world", "true_labels", "generator_loss")
     sides = {
-        f"anti_artefact_{side}": over_seeds([one["anti_artefact"][side] for one in each])
+        f"anti_artefact_{side}": over_seeds([one["anti_artefact"][side] for one in each], **RATE)
         for side in ("before", "after")
     }
     reasons = sorted({reason for one in each for reason in one["counts"]})
     return {
-        **{key: over_seeds([one[key] for one in each]) for key in keys},
+        **{
+            key: over_seeds([one[key] for one in each], low=0.0, high=math.inf if key == "generator_loss" else 1.0)
+            for key in keys
+        },
         **sides,
         "counts": {reason: [one["counts"].get(reason, 0) for one in each] for reason in reasons},
     }
@@ -341,7 +352,7 @@ def table(results: Mapping[str, Any]) -> str:
             ends = "" if found["ci95"] is None else " [{:.3f}, {:.3f}]".format(*found["ci95"])
             cells.append(f"{found['mean']:.3f}{ends}")
         rows.append([arm, *cells, f"{np.mean(results['rows'][arm]):.0f}", f"{np.mean(results['steps'][arm]):.0f}"])
-    return markdown(rows)
+    return markdown_table(rows, trusted=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,7 +33,7 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.demo import minilm_path
 from hf_fairness.measure.challenge_sets import read_challenge_set
 from hf_fairness.report import plain
-from hf_fairness.report.data_diet import markdown
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import share_entry
 from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
@@ -305,7 +305,7 @@ def table(results: Mapping[str, Any]) -> str:
             entries = [found["results"][name][arm] for name in SETS]
             cells = ["{:.3f} [{:.3f}, {:.3f}]".format(each["accuracy"], *each["accuracy_ci95"]) for each in entries]
             rows.append(["" if arm == "base" else filtered, arm, f"{found['arms'][arm]['n_rows']:,}", *cells])
-    return markdown(rows)
+    return markdown_table(rows, trusted=True)
 
 
 def print_samples(found: Mapping[str, Any]) -> None:

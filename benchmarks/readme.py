@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import data_diet_quality, gfst_cell, ibadr_quality, ibadr_sick, refine_quality, swap_quality
-from benchmarks.study import RESULTS, ROOT
+from benchmarks.study import RESULTS, ROOT, made_by, read_record
 from hf_fairness.report import data_diet as report_data_diet
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.trainers.recipes.data_diet_grid import BASELINES
 
@@ -28,8 +29,8 @@ STUDIES = (
 )
 #: Columns of the table of the data diet that the README shows.
 DIET_COLUMNS = (
-    *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP (1)", "flip rate (0)", "group DP (1)"),
-    *("AUC (1)", "AUC change"),
+    *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP, the paper's eq. 3 (1)", "flip rate (0)"),
+    *("group DP (1)", "AUC (1)", "AUC change"),
 )
 #: Measures of the template worlds that the README shows, and models whose names it changes.
 GFST_COLUMNS = {
@@ -61,12 +62,12 @@ def study_table(results: Mapping[str, Any]) -> str:
         rows.append([title, *(_digits(arm[key]["mean"]) for arm in arms.values())])
     probe = [_digits(arm["probe"]["linear"]["mean"]) for arm in arms.values()]
     rows.append([f"Linear probe for the group (original {_digits(original['probe']['linear'])})", *probe])
-    return report_data_diet.markdown(rows)
+    return markdown_table(rows, trusted=True)
 
 
 def _percent(value: Mapping[str, Any]) -> str:
     text = f"{value['mean'] * 100:+.1f} %"
-    if "ci95" in value:
+    if value.get("ci95"):
         low, high = (end * 100 for end in value["ci95"])
         text += f" [{low:+.1f}, {high:+.1f}]"
     return text.replace("-", "−")
@@ -79,7 +80,7 @@ def speed_table(results: Mapping[str, Any]) -> str:
         ratio = entry["ratio"]
         spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
         rows.append([entry["compares"], spread, f"{entry['bar']:g}"])
-    return report_data_diet.markdown(rows)
+    return markdown_table(rows, trusted=True)
 
 
 def diet_table(results: Mapping[str, Any]) -> str:
@@ -88,7 +89,7 @@ def diet_table(results: Mapping[str, Any]) -> str:
     table |= {name: results["diet"][name] for name in data_diet_quality.ORDER}
     rows = report_data_diet.diet_table({"table": table})
     shown = [place for place, title in enumerate(rows[0]) if title in DIET_COLUMNS]
-    return report_data_diet.markdown([[row[place] for place in shown] for row in rows])
+    return markdown_table([[row[place] for place in shown] for row in rows], trusted=True)
 
 
 def diet_text(results: Mapping[str, Any]) -> str:
@@ -100,6 +101,7 @@ def diet_text(results: Mapping[str, Any]) -> str:
         _digits(fixed["test"]["paired_parity"][name]["mean"]) for name in data_diet_quality.ORDER
     )
     paper = results["diet_of_all_examples"]["order"]["test"]["paired_parity"]["healthy_random"]["mean"]
+    own = [_kept_flipped(diet[name]) for name in data_diet_quality.ORDER[:2]]
     against, loss = chosen["against"]["cda"], -100 * chosen["auc_change"]["test"]["mean"]
     lines = [
         f"Healthy random trains on {chosen['share_of_cda_with_copies']:.2f} of CDA's examples as the paper counts,",
@@ -108,9 +110,17 @@ def diet_text(results: Mapping[str, Any]) -> str:
         f"at b = {other:g}: {_gap(fixed['test']['differences'][0])} ({healthy} against {random}; unhealthy random",
         f"{unhealthy}). Against CDA: AUC {_gap(against['test']['auc'])},",
         f"group DP {_gap(against['groups']['demographic_parity'])}. With b counted in all examples, as the paper does,",
-        f"paired DP at b = {other:g} is {_digits(paper)}, that of CDA {_digits(cda)}.",
+        f"paired DP at b = {other:g} is {_digits(paper)}, that of CDA {_digits(cda)}. By the paper's own DP (equation",
+        f"3: texts kept against flipped) healthy random and random overlap: {' and '.join(own)} at b = {b:g}.",
     ]
     return "\n".join(lines)
+
+
+def _kept_flipped(line: Mapping[str, Any]) -> str:
+    """The paper's demographic parity of a line of the table, with its interval."""
+    found = line["measures"]["test"]["kept_flipped_parity"]
+    low, high = found["ci95"]
+    return f"{_digits(found['mean'])} [{_digits(low)}, {_digits(high)}]"
 
 
 def gfst_table(results: Mapping[str, Any]) -> str:
@@ -123,7 +133,7 @@ def gfst_table(results: Mapping[str, Any]) -> str:
             models.append([name, GFST_NAMES.get(arm, arm), *values])
         control, randst = (setting["gfst_against"][arm] for arm in (gfst_cell.CONTROL, gfst_cell.RANDST))
         gaps.append([name, *map(_gap, (control["delta_r"], randst["delta_r"], control["accuracy"]))])
-    return "\n\n".join(map(report_data_diet.markdown, (models, gaps)))
+    return "\n\n".join(markdown_table(rows, trusted=True) for rows in (models, gaps))
 
 
 def gfst_real_text(results: Mapping[str, Any]) -> str:
@@ -207,21 +217,23 @@ def _with_ends(value: float, ends: Sequence[float], form: str) -> str:
 
 
 def tables() -> dict[str, str]:
-    """Each table of the README by the name of its place."""
-    studies = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"] for name in STUDIES}
-    planted, sick = studies["ibadr_quality"], studies["ibadr_sick"]
-    speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
-    return {
-        "study": study_table(studies["ccd_quality"]),
-        "diet": f"{diet_table(studies['data_diet_quality'])}\n\n{diet_text(studies['data_diet_quality'])}",
-        "gfst": gfst_table(studies["gfst_quality"]),
-        "gfst_real": gfst_real_text(studies["gfst_real"]),
-        "ibadr": f"{ibadr_quality.table(planted)}\n\n{ibadr_text(planted)}",
-        "sick": f"{ibadr_sick.table(sick)}\n\n{sick_text(sick)}",
-        "refine": refine_quality.table(studies["refine_quality"]),
-        "swaps": swap_quality.table(studies["swap_quality"]),
-        "speed": speed_table(speed),
+    """Each table of the README by the name of its place; below it the commit and date that it was measured at."""
+    records = {name: read_record(RESULTS / f"{name}.json") for name in STUDIES}
+    studies = {name: record["results"] for name, record in records.items()}
+    diet, planted, sick = studies["data_diet_quality"], studies["ibadr_quality"], studies["ibadr_sick"]
+    written = {
+        "study": ("ccd_quality", study_table(studies["ccd_quality"])),
+        "diet": ("data_diet_quality", f"{diet_table(diet)}\n\n{diet_text(diet)}"),
+        "gfst": ("gfst_quality", gfst_table(studies["gfst_quality"])),
+        "gfst_real": ("gfst_real", gfst_real_text(studies["gfst_real"])),
+        "ibadr": ("ibadr_quality", f"{ibadr_quality.table(planted)}\n\n{ibadr_text(planted)}"),
+        "sick": ("ibadr_sick", f"{ibadr_sick.table(sick)}\n\n{sick_text(sick)}"),
+        "refine": ("refine_quality", refine_quality.table(studies["refine_quality"])),
+        "swaps": ("swap_quality", swap_quality.table(studies["swap_quality"])),
     }
+    tables = {place: f"{table}\n\nMeasured at {made_by(records[name])}." for place, (name, table) in written.items()}
+    speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    return {**tables, "speed": speed_table(speed)}
 
 
 def fill(text: str) -> str:

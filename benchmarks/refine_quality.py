@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from scipy.stats import t as student
 
 from benchmarks.ccd_quality import DATA, stsb_dev
 from benchmarks.study import RESULTS, ROOT, write_results
@@ -33,6 +32,7 @@ from hf_fairness.measure import seat, sts
 from hf_fairness.measure.bias_score import BiasScore
 from hf_fairness.refine import compensate, describe, random_subtract, subtract
 from hf_fairness.runs import content_key
+from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.utils import progress
 
 TEXTS = ("sentence1", "sentence2")
@@ -183,25 +183,27 @@ def measure(model: Any, pairs: Any, reference: Any = None, *, n_bootstrap: int =
     end = "" if reference is None else "_change"
 
     def value(result: Mapping[str, Any], key: str) -> dict[str, Any]:
-        return {"value": result[f"{key}{end}"], "ci95": result[f"{key}{end}_ci95"]}
+        return {"value": result[f"{key}{end}"], "ci95": result[f"{key}{end}_ci95"], "change": bool(end)}
 
     tests = {f"effect_size_{name}": value(result, "effect_size") for name, result in found["tests"].items()}
     summary = {"mean_abs_effect_size": value(found, "mean_abs_effect_size")}
     return {**summary, **tests, "sts_spearman": value(utility, "sts_spearman")}
 
 
-def over_seeds(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mean over seeds with Student's interval, and what each seed gave.
+def by_seed(each: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any]:
+    """Mean over seeds with its interval, and what each seed gave.
 
     The interval says how the mean would move with other seeds (three of them: it is wide); the intervals by seed
     how each value would with other test items.
     """
-    values = np.array([result["value"] for result in each])
-    found: dict[str, Any] = {"mean": float(values.mean()), "by_seed": values.tolist()}
-    if len(values) > 1:
-        half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-        found["ci95"] = [float(values.mean() - half), float(values.mean() + half)]
-    return {**found, "ci95_by_seed": [result["ci95"] for result in each]}
+    change = any(result.get("change") for result in each)
+    ends = (
+        {}
+        if change
+        else {"mean_abs_effect_size": {"low": 0.0}, "sts_spearman": {"low": -1.0, "high": 1.0}}.get(key, {})
+    )
+    found = over_seeds([result["value"] for result in each], **ends)
+    return found | {"ci95_by_seed": [result["ci95"] for result in each]}
 
 
 def run_seed(refined: Mapping[str, Dataset], pairs: Any, seed: int, *, n_bootstrap: int = 2000) -> dict[str, Any]:
@@ -221,7 +223,7 @@ def summarize(levels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the seeds gave, taken together: arm -> part -> measure."""
     return {
         name: {
-            part: {key: over_seeds([level[name][part][key] for level in levels]) for key in measures}
+            part: {key: by_seed([level[name][part][key] for level in levels], key) for key in measures}
             for part, measures in parts.items()
         }
         for name, parts in levels[0].items()
@@ -278,7 +280,7 @@ def table(results: Mapping[str, Any]) -> str:
 def _difference(value: Mapping[str, Any] | None) -> str:
     if value is None:
         return ""
-    ends = f" [{value['ci95'][0]:+.3f}, {value['ci95'][1]:+.3f}]" if "ci95" in value else ""
+    ends = f" [{value['ci95'][0]:+.3f}, {value['ci95'][1]:+.3f}]" if value.get("ci95") else ""
     return f"{value['mean']:+.3f}{ends}"
 
 

@@ -48,7 +48,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.runs import atomic_write_json
 
 FOLDER = Path(__file__).resolve().parent
 RESULTS = FOLDER / "results.json"
@@ -261,8 +261,7 @@ def run(
     print(table(rows))
     if results is not None:
         written = merged(rows, results) if keep else rows
-        declared = [[row["name"], row["bar"], row["repeats"], row["quick"]] for row in written]
-        record = {**environment(), "config_hash": content_key(declared), "quick": quick, "benchmarks": written}
+        record = {**environment(), "quick": quick, "benchmarks": written}
         atomic_write_json(results, record)
         print(f"Results: {results}")
     missed = [row for row in rows if not row.get("passed", True)]
@@ -288,7 +287,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="results file; default: benchmarks/results.json for a whole run, none with --only or --quick. With --only "
         "the rows of other subjects in the file stay",
     )
+    parser.add_argument(
+        "--stale", action="store_true", help="list the studies whose code has changed since they ran, and stop"
+    )
     options = parser.parse_args(arguments)
+    if options.stale:
+        from benchmarks.study import stale_lines  # which imports this module
+
+        print("\n".join(stale_lines()))
+        return 0
     benchmarks = discover()
     if options.list:
         print("\n".join(benchmark.name for benchmark in benchmarks))

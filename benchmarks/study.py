@@ -1,15 +1,16 @@
-"""Results of slow studies, and a check that they still belong to the code.
+"""Results of slow studies: written once with the commit, date, versions and hardware they belong to.
 
 A study is a module `benchmarks/<name>.py` that runs for minutes (`make slow`), declares its settings and the
 files that decide its numbers, and writes its results once:
 
     CONFIG = {"seeds": [0, 1, 2], "sources": ["benchmarks/my_study.py", "hf_fairness/losses/*.py"]}
     write_results(RESULTS / "my_study.json", CONFIG, results)       # in the study
-    check_fresh(RESULTS / "my_study.json", CONFIG)                  # in a quick test: fails when it is stale
+    read_results(RESULTS / "my_study.json")                         # in a quick test, in a table
+    changed_since(RESULTS / "my_study.json")                        # `python -m benchmarks --stale` prints it
 
-The results file holds a hash of the config and of the content of `sources` (paths or globs from the top
-folder of the project; name the study's own file too). Comments, docstrings and blank lines of Python files do
-not count: they change no number. The commit is recorded for readers and is no part of the hash.
+Results that are older than their code are listed, they fail no test: a study is no reason to leave code as it
+is. A quick test runs the study small instead and asserts the direction. `sources` are paths or globs from the
+top folder of the project; comments, docstrings and blank lines of Python files change no number and do not count.
 """
 
 from __future__ import annotations
@@ -29,12 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
 
-class StaleResultsError(AssertionError):
-    """A results file is missing, or it was written by other code or with another config."""
-
-
 def write_results(path: Path, config: Mapping[str, Any], results: Any, *, root: Path = ROOT) -> Path:
-    """Write the results of a study with its hashes, commit, date, versions and hardware, in one step.
+    """Write the results of a study with its sources' hashes, commit, date, versions and hardware, in one step.
 
     Raises:
         ValueError: `config["sources"]` is missing, or names no file; the results hold NaN.
@@ -43,53 +40,59 @@ def write_results(path: Path, config: Mapping[str, Any], results: Any, *, root: 
     record = {
         **environment(),
         "config": dict(config),
-        "config_hash": config_hash(config, root=root),
         "source_hashes": source_hashes(config, root=root),
         "results": results,
     }
     return atomic_write_json(path, record)
 
 
-def check_fresh(path: Path, config: Mapping[str, Any] | None = None, *, root: Path = ROOT) -> Any:
-    """Return the results of a study if its code and config are those of today.
-
-    Args:
-        path: a file of `write_results`.
-        config: the study's config of today; None takes the recorded one and so checks the sources only.
-        root: top folder of the project.
+def read_record(path: Path) -> dict[str, Any]:
+    """What `write_results` wrote: results, and what they belong to.
 
     Raises:
-        StaleResultsError: the file is missing or stale; the message names what changed and what to run.
+        FileNotFoundError: the study has not been run; the message says how.
     """
-    again = f"Run the study {path.stem!r} again (`make slow`) and commit {path.name}."
     if not path.is_file():
-        raise StaleResultsError(f"{path} does not exist. {again}")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    recorded = record["config"]
-    today = recorded if config is None else json.loads(json.dumps(dict(config)))
-    changed = [
-        f"config[{key!r}]: {recorded.get(key)!r} -> {today.get(key)!r}"
-        for key in sorted(recorded.keys() | today.keys())
-        if recorded.get(key) != today.get(key)
-    ]
-    old, new = record["source_hashes"], source_hashes(today, root=root)
-    changed += [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-    if changed or record["config_hash"] != config_hash(today, root=root):
-        what = "; ".join(changed) or "the way hashes are made, or the file itself"
-        raise StaleResultsError(f"{path.name} of commit {record['commit'][:12]} is stale: {what}. {again}")
-    return record["results"]
+        raise FileNotFoundError(f"{path} does not exist. Run the study {path.stem!r} (`make slow`).")
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def config_hash(config: Mapping[str, Any], *, root: Path = ROOT) -> str:
-    """Hash the config and the content of its sources."""
-    return content_key(json.loads(json.dumps(dict(config))), source_hashes(config, root=root))
+def read_results(path: Path) -> Any:
+    """The results of a study, whether or not its code has changed since."""
+    return read_record(path)["results"]
 
 
-def source_hashes(config: Mapping[str, Any], *, root: Path = ROOT) -> dict[str, str]:
+def changed_since(path: Path, *, root: Path = ROOT) -> list[str]:
+    """Files that decide a study's numbers and are no longer as they were when it ran; empty: the results are today's.
+
+    Files that have gone, or that a glob among the sources takes in by now, count too.
+    """
+    record = read_record(path)
+    old, new = record["source_hashes"], source_hashes(record["config"], root=root, missing_ok=True)
+    return [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+
+
+def made_by(record: Mapping[str, Any]) -> str:
+    """Commit and date of a record, in words for the line below a table."""
+    commit, _, dirty = str(record["commit"]).partition("+")
+    return f"commit {commit[:7]}{' with changes' if dirty else ''}, {str(record['date'])[:10]}"
+
+
+def stale_lines(folder: Path = RESULTS, *, root: Path = ROOT) -> list[str]:
+    """A line for each results file: of which commit it is, and which of its sources have changed since."""
+    lines = []
+    for path in sorted(folder.glob("*.json")):
+        changed = changed_since(path, root=root)
+        state = f"{len(changed)} sources changed since: {', '.join(changed)}" if changed else "as its code"
+        lines.append(f"{path.stem} ({made_by(read_record(path))}): {state}")
+    return lines
+
+
+def source_hashes(config: Mapping[str, Any], *, root: Path = ROOT, missing_ok: bool = False) -> dict[str, str]:
     """Hash each file that `config["sources"]` names.
 
     Raises:
-        ValueError: `sources` is missing or empty, or one entry names no file.
+        ValueError: `sources` is missing or empty, or one entry names no file and `missing_ok` is False.
     """
     patterns = config.get("sources")
     if not patterns or isinstance(patterns, str):
@@ -97,7 +100,7 @@ def source_hashes(config: Mapping[str, Any], *, root: Path = ROOT) -> dict[str, 
     files: set[Path] = set()
     for pattern in patterns:
         found = {path for path in root.glob(pattern) if path.is_file()}
-        if not found:
+        if not found and not missing_ok:
             raise ValueError(f"sources: {pattern!r} names no file below {root}.")
         files |= found
     return {file.relative_to(root).as_posix(): _file_hash(file) for file in sorted(files)}

@@ -62,16 +62,16 @@ def build(
         What was built, by configuration.
 
     Raises:
-        FileExistsError: the folder is there.
+        FileExistsError: the folder is there, or appeared meanwhile.
+        RunLockedError: another process builds into the folder.
         OSError: raw files are missing, or cannot be fetched.
         ValueError: an unknown name, or a damaged raw file.
     """
     kind, folder = builder_class(name), Path(output)
-    _check_output(folder, overwrite)
     options: dict[str, Any] = {} if cache_dir is None else {"cache_dir": str(cache_dir)}
-    builders = _builders(kind, configs, data_dir, options)
     built: dict[str, BuiltConfig] = {}
-    with atomic_folder(folder, replace=folder.exists()) as place:
+    with atomic_folder(folder, replace=True, check=lambda: _check_output(folder, overwrite)) as place:
+        builders = _builders(kind, configs, data_dir, options)
         for config, builder in builders.items():
             built[config] = _write(builder, config, place)
         render_card(name, kind.about, built).save(place / CARD)

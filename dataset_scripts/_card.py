@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.dataset_scripts._description import Column, Description
-from hf_fairness.report.card import escape_markdown
 from hf_fairness.report.dataset_card import size_category, table
+from hf_fairness.report.markdown import bullets, escape_markdown
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetCard
@@ -94,9 +94,9 @@ def _body(name: str, about: Description, built: Mapping[str, BuiltConfig]) -> st
         "## Columns",
         *_columns(about, built),
         "## Known defects",
-        _bullets(about.defects),
+        bullets(about.defects),
         "## What it may not be used for",
-        _bullets(about.prohibited),
+        bullets(about.prohibited),
         "## Source",
         f"<{about.homepage}> {escape_markdown(about.obtain)}".strip(),
         table(("Raw file", "Configurations", "SHA-256", "Known beforehand"), _raws(about, built)),
@@ -110,10 +110,6 @@ def _body(name: str, about: Description, built: Mapping[str, BuiltConfig]) -> st
 
 def _code(language: str, text: str) -> str:
     return f"```{language}\n{text}\n```"
-
-
-def _bullets(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {escape_markdown(text)}" for text in texts)
 
 
 def _columns(about: Description, built: Mapping[str, BuiltConfig]) -> list[str]:

@@ -46,7 +46,7 @@ class WinoMT(RawDataset):
             "target_index": Column("place of the profession among the words of the sentence, from 0", "int32"),
             "sentence": Column("the sentence; its words are separated by spaces"),
             "profession": Column("the profession"),
-            "stereotype": Column("pro, anti, or empty for the 720 sentences that are in neither subset"),
+            "stereotype": Column("pro, anti, both, or empty for the 720 sentences that are in neither subset"),
         },
         tasks=("translation",),
         defects=(

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
+import hashlib
 import json
 import math
 import os
 import re
 import secrets
 import shutil
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hf_fairness._keys import files_of
+from hf_fairness._locks import lock, may_live
 
-#: Names that `_sibling` gives; what a killed process leaves of them is safe to remove.
-LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.(tmp|old)")
+#: Names that `_sibling` gives; what a dead process leaves of them is safe to remove.
+LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}\.(tmp|old)")
 
 
 def atomic_write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
@@ -61,13 +66,6 @@ def atomic_write_json(path: str | os.PathLike[str], value: Any) -> Path:
     return atomic_write_text(path, dumps(value, "the value"))
 
 
-def remove_left_overs(folder: Path) -> None:
-    """Remove what killed writers left in `folder`; nobody may be writing there."""
-    for path in folder.iterdir():
-        if LEFT_OVER.fullmatch(path.name):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
 def dumps(value: Any, where: str) -> str:
     check_json(value, where)
     return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -95,51 +93,215 @@ def check_json(value: Any, where: str) -> None:
 
 
 @contextlib.contextmanager
-def atomic_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[Path]:
-    """Fill a folder beside its final place and rename it at the end, so that it appears whole or not at all.
+def claim(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Keep the output of a job to itself from start to end, and clear away what killed jobs left beside it.
 
-    When the block raises, what was written is removed and `path` stays as it was.
+    While it is held, `.NAME.lock` stands beside the output; another job of this package that claims it is refused.
 
     Args:
-        path: the folder to make.
-        replace: take the place of an existing folder. The old one is moved away just before the new one is
-            renamed and removed afterwards; a crash between the two leaves it beside `path` as `.*.old`.
+        path: file or folder that the job writes; parent folders are made, and removed again if they stay empty.
+
+    Yields:
+        The path, absolute and without links.
+
+    Raises:
+        RunLockedError: another live process, or this one, writes there.
+    """
+    target = Path(os.path.realpath(path))
+    made = [parent for parent in target.parents if not parent.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    taken = f"{target} is being written by another job ({{owner}}). Wait until it ends, or choose another output."
+    release = lock(target.with_name(f".{target.name}.lock"), taken)
+    try:
+        _recover(target)
+        yield target
+    finally:
+        release()
+        with contextlib.suppress(OSError):
+            for parent in made:
+                parent.rmdir()
+
+
+@contextlib.contextmanager
+def atomic_folder(
+    path: str | os.PathLike[str], *, replace: bool = False, check: Callable[[], None] | None = None
+) -> Iterator[Path]:
+    """Claim a folder, fill another one beside it and rename that at the end: it appears whole or not at all.
+
+    When the block raises, what was written is removed and `path` stays as it was. What appears or changes at `path`
+    while the block runs is of somebody else and is never replaced.
+
+    Args:
+        path: the folder to make; an empty one may be there.
+        replace: take the place of an existing folder, in one step where the system can. A crash leaves the old
+            folder or the new one; the next job of this output removes the other.
+        check: called when the folder is claimed and nothing is written yet; raises if what is there may not be
+            replaced.
 
     Yields:
         The temporary folder to write into.
 
     Raises:
-        FileExistsError: `path` exists and `replace` is false.
+        FileExistsError: `path` exists and `replace` is false; or it appeared or changed meanwhile, and the message
+            says where the result was put.
+        RunLockedError: another live process writes there.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not replace:
-        raise FileExistsError(f"{target} exists. Choose another folder, move it away, or pass replace=True.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _sibling(target)
-    temporary.mkdir()
-    try:
-        yield temporary
-        commit_folder(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with claim(path) as target:
+        if check is not None:
+            check()
+        before = _stamp(target)
+        if before and not replace:
+            raise FileExistsError(f"{target} exists. Choose another folder, move it away, or pass replace=True.")
+        temporary = _sibling(target)
+        temporary.mkdir()
+        try:
+            yield temporary
+            now = _stamp(target)
+            if not now:
+                with contextlib.suppress(OSError):
+                    target.rmdir()
+            if now not in (before, []) or not _commit(temporary, target, exchange=bool(now)):
+                raise _appeared(temporary, target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def commit_folder(temporary: Path, target: Path) -> None:
+    """Put a finished folder in its place; what is there goes, in one step where the system can."""
+    if not _commit(temporary, target, exchange=target.exists()):
+        raise FileExistsError(f"{target} appeared while it was being made. Move it away and run again.")
+
+
+def _commit(temporary: Path, target: Path, *, exchange: bool) -> bool:
+    """Rename; False if something stands where nothing was expected."""
     for file in files_of(temporary):
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
-    old = None
-    if target.exists():
+    if not exchange:
+        try:
+            temporary.rename(target)
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                return False
+            raise
+    elif not _exchange(temporary, target):
         old = _sibling(target, "old")
         target.rename(old)
-    temporary.rename(target)
+        temporary.rename(target)
+        temporary = old
     _sync_folder(target.parent)
-    if old is not None:
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    if exchange:
+        _remove(temporary)
+    return True
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two paths in one step; False where the system cannot (it must be Linux)."""
+    if not sys.platform.startswith("linux"):
+        return False
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _stamp(target: Path) -> list[tuple[str, int, int, int]]:
+    """What stands at a path, so that a change shows: nothing and an empty folder give an empty list."""
+    if not target.exists():
+        return []
+    files = [target, *files_of(target)] if target.is_dir() else [target]
+    if files == [target] and target.is_dir():
+        return []
+    states = [(str(file), file.lstat()) for file in sorted(files)]
+    return [(name, state.st_ino, state.st_size, state.st_mtime_ns) for name, state in states]
+
+
+def _appeared(temporary: Path, target: Path) -> FileExistsError:
+    """Keep a result whose place was taken."""
+    aside = free_name(target, "new")
+    temporary.rename(aside)
+    return FileExistsError(
+        f"{target} appeared or changed while this job worked, so it was left alone; the result is in {aside}."
+    )
+
+
+def free_name(path: Path, suffix: str) -> Path:
+    """A name beside a path that is not taken: ``NAME.SUFFIX-1`` and so on."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{suffix}-{number}")).exists():
+        number += 1
+    return aside
+
+
+def _recover(target: Path) -> None:
+    """Bring back an output that was moved away by a job that was killed then; remove what killed jobs left beside."""
+    left = [path for path in target.parent.iterdir() if _left_of(path) == target.name]
+    moved = sorted((path for path in left if path.suffix == ".old"), key=lambda path: path.lstat().st_mtime)
+    if moved and not target.exists():
+        moved[-1].rename(target)
+        left.remove(moved[-1])
+    for path in left:
+        _remove(path)
+
+
+def hold_folder(folder: Path, *, shared: bool = False) -> Callable[[], None]:
+    """Make a folder, or take the one that is there, for one job to put its files into; returns what gives it back.
+
+    Args:
+        folder: of the output; `.run.lock` stands in it meanwhile, and what killed writers left in it is removed.
+        shared: files of others may be there, and be written at the same time.
+
+    Raises:
+        RunLockedError: another live process, or this one, holds the folder.
+    """
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = f"Another run works in {folder} ({{owner}}). Wait until it ends, stop it, or choose another output_dir."
+    release = lock(folder / ".run.lock", taken)
+    remove_left_overs(folder, shared=shared)
+
+    def give_back() -> None:
+        release()
+        if made:
+            with contextlib.suppress(OSError):  # something is in it
+                folder.rmdir()
+
+    return give_back
+
+
+def remove_left_overs(folder: Path, *, shared: bool = False, below: bool = False) -> None:
+    """Remove what killed writers left in a folder.
+
+    Args:
+        folder: where nobody is writing.
+        shared: others may be writing there: remove only what processes of this machine left that are dead.
+        below: look into the folders in it, too.
+    """
+    for path in list(folder.rglob("*") if below else folder.iterdir()):
+        found = LEFT_OVER.fullmatch(path.name)
+        if found and not (shared and (found["host"] != _host() or may_live(int(found["pid"])))):
+            _remove(path)
+
+
+def _left_of(path: Path) -> str | None:
+    found = LEFT_OVER.fullmatch(path.name)
+    return found["name"] if found else None
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=3).hexdigest()
 
 
 def _sibling(target: Path, suffix: str = "tmp") -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{suffix}")
+    return target.with_name(f".{target.name}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}.{suffix}")
 
 
 def _sync_folder(folder: Path) -> None:

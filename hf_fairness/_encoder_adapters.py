@@ -302,6 +302,17 @@ def is_a(model: Any, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(model, kind)
 
 
+def split_pair(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """Model and tokenizer of a pair of the two, which some of our functions ask for; others as they are."""
+    if (
+        isinstance(model, tuple)
+        and len(model) == 2
+        and any(is_a(model[0], *kind) for kind in (("transformers", "PreTrainedModel"), ("peft", "PeftModel")))
+    ):
+        return model[0], model[1] if tokenizer is None else tokenizer
+    return model, tokenizer
+
+
 def name_of(model: Any) -> str:
     """Where a model came from, else its class."""
     if is_a(model, "sentence_transformers", "SentenceTransformer"):

@@ -1,25 +1,22 @@
-"""Several processes: the lock of a run, the notes rank 0 leaves for the others, and torch in forked children."""
+"""Several processes: the notes that rank 0 leaves for the others, and torch in forked children."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hf_fairness._atomic import atomic_write_json
+from hf_fairness._locks import may_live
 from hf_fairness.utils import is_main_process
 
 POLL_SECONDS = 0.05
 #: Ranks of one launch start within this time of each other (for launchers without an id of their own).
 START_SECONDS = 5.0
 
-#: Folders locked by this process, or by the parent it was forked from: path -> pid of the holder.
-_HELD: dict[Path, int] = {}
 #: How many runs this process has made in a folder; equal on all ranks of a launch.
 _RUNS: dict[Path, int] = {}
 
@@ -39,60 +36,6 @@ def one_thread_after_fork() -> None:
 
         torch.set_num_threads(1)
         _IMPORTED_BY = os.getpid()
-
-
-class RunLockedError(RuntimeError):
-    """Another live process, or this one, already works in the output folder."""
-
-
-def lock(folder: Path) -> Callable[[], None]:
-    """Take the folder's lock and return the function that gives it back.
-
-    The operating system drops the lock when its process dies, however it dies: a stale lock cannot exist.
-
-    Raises:
-        RunLockedError: the lock is taken; the message names the holder.
-    """
-    if _HELD.get(folder) == os.getpid():
-        raise RunLockedError(f"This process already has a Run in {folder}: close() it first.")
-    handle = os.open(folder / ".run.lock", os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        _lock_handle(handle)
-    except OSError:
-        owner = os.read(handle, 200).decode("utf-8", "replace")
-        os.close(handle)
-        raise RunLockedError(
-            f"Another run works in {folder} ({owner or 'process unknown'}). "
-            "Wait until it ends, stop it, or choose another output_dir."
-        ) from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
-    _HELD[folder] = holder = os.getpid()
-
-    def release() -> None:
-        if os.getpid() == holder and _HELD.pop(folder, None) is not None:
-            os.close(handle)
-
-    return release
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock_handle(handle: int) -> None:
-        os.lseek(handle, 1 << 20, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        finally:
-            os.lseek(handle, 0, os.SEEK_SET)
-
-else:
-    import fcntl
-
-    def _lock_handle(handle: int) -> None:
-        # A record lock, not flock: forked workers that outlive a killed run must not go on holding it.
-        # It is lost if this process opens and closes the lock file again, which nothing here does.
-        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Board:
@@ -167,15 +110,7 @@ def _launch_id(folder: Path) -> str:
 
 
 def _alive(state: dict[str, Any]) -> bool:
-    if sys.platform == "win32" or state["host"] != socket.gethostname():
-        return True
-    try:
-        os.kill(int(state["pid"]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    return state["host"] != socket.gethostname() or may_live(int(state["pid"]))
 
 
 def _start_clock() -> None:

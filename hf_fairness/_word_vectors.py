@@ -31,7 +31,13 @@ class StaticEncoder(BaseEncoder):
 
     def lookup(self, word: str) -> Any:
         """The vector of a word as written, else in small letters, else None."""
-        return next((self.vectors[form] for form in (word, word.lower()) if form in self.vectors), None)
+        found = next((self.vectors[form] for form in (word, word.lower()) if form in self.vectors), None)
+        if found is None:
+            return None
+        vector = found.detach().float().cpu().numpy() if hasattr(found, "detach") else np.asarray(found)
+        if vector.dtype.kind not in "fiub":
+            raise ValueError(f"{self.name}: the vector of {word!r} must hold numbers; got {found!r}.")
+        return vector
 
     def _encode(self, texts: list[str]) -> Any:
         rows = []

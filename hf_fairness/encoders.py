@@ -23,10 +23,11 @@ from hf_fairness._encoder_adapters import (
     check_texts,
     check_vectors,
     is_a,
+    split_pair,
 )
 from hf_fairness._token_vectors import Tokens, iter_tokens, token_encoder
 from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -85,8 +86,8 @@ def as_encoder(
 
     Args:
         model: a Hub id or local folder; a text file of word vectors (GloVe); a SentenceTransformer; a transformers
-            (or PEFT) model, whose head is left out; a mapping of words to vectors (gensim's KeyedVectors too); an
-            object with ``encode``; a function.
+            (or PEFT) model, whose head is left out, or the pair of it and its tokenizer; a mapping of words to vectors
+            (gensim's KeyedVectors too); an object with ``encode``; a function.
         tokenizer: for a transformers model; None looks where the model came from.
         batch_size: texts per forward pass; batches are sorted by length.
         device: None means where the model is.
@@ -113,6 +114,7 @@ def as_encoder(
         raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
     if isinstance(model, BaseEncoder):
         return model
+    model, tokenizer = split_pair(model, tokenizer)
     run: dict[str, Any] = {"batch_size": batch_size, "device": device, "show_progress": show_progress}
     pool: dict[str, Any] = {"pooling": pooling, "max_length": max_length}
     if isinstance(model, (str, Path)):
@@ -146,10 +148,10 @@ def _tokenizer_of(model: Any) -> Any:
     try:
         if not name:
             raise ValueError("the model does not say where it came from")
-        return AutoTokenizer.from_pretrained(name)
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(
-            f"{type(model).__name__} needs a tokenizer to encode texts and none was found: {error}. "
+            f"{type(model).__name__} needs a tokenizer to encode texts and none was found: {opening_problem(error)} "
             "Pass tokenizer=AutoTokenizer.from_pretrained(...)."
         ) from error
 
@@ -199,7 +201,7 @@ def _open(
         try:
             opened = SentenceTransformer(text, device=device, trust_remote_code=False)
         except Exception as error:
-            raise ValueError(f"{text} does not open as a SentenceTransformer: {error}") from error
+            raise ValueError(f"{text} does not open as a SentenceTransformer: {opening_problem(error)}") from error
         encoder = SentenceTransformerEncoder(opened, normalize=normalize, max_length=pool["max_length"], **run)
     encoder.name = text
     return encoder
@@ -224,7 +226,8 @@ def _open_bare(
         model, loaded = AutoModel.from_pretrained(name, trust_remote_code=False, output_loading_info=True)
         tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
     except Exception as error:
-        raise ValueError(f"{name} does not open as an encoder: {error} Expected {EXPECTED}.") from error
+        problem = opening_problem(error)
+        raise ValueError(f"{name} does not open as an encoder: {problem} Expected {EXPECTED}.") from error
     random = [key for key in loaded["missing_keys"] if "pooler" not in key]
     if random:
         warnings.warn(

@@ -3,19 +3,32 @@
 A map function is pure: the same row gives the same output whatever the batch, the process or the order.
 Its state is what the constructor got plus ``version``, so that the cache of ``datasets`` is hit when nothing
 changed and missed when the rules did.
+
+A row that lacks a text (None, NaN) passes through: nothing is computed from it, its added columns say nothing in values
+of their types, and where there is a column for a reason it says ``"missing"``. ``on_missing="error"`` refuses it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from hf_fairness._tables import is_table, names_of, plain_column, with_columns, with_rows
+from hf_fairness.utils import FairnessWarning, is_missing
 
 Row = dict[str, Any]
 Texts = tuple[str, ...]
 
 #: Between the parts of a key; no text holds it.
 _SEPARATOR = "\x1f"
+#: What may be done about a row that lacks a text.
+ON_MISSING = ("skip", "error")
+#: The reason that such a row is given where it is skipped.
+MISSING = "missing"
+#: What an added column says of it, by type; columns of edits and reasons say more.
+_NOTHING: Row = {"string": "", "bool": False, "float64": 0.0, "int64": 0}
 
 
 def check_text(text: object, where: str = "") -> str:
@@ -30,6 +43,17 @@ def check_text(text: object, where: str = "") -> str:
             "Fill or filter such rows first, for example dataset.filter(lambda row: row[column] is not None)."
         )
     return text
+
+
+def check_on_missing(on_missing: str) -> str:
+    """One of :data:`ON_MISSING`.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if on_missing not in ON_MISSING:
+        raise ValueError(f"on_missing must be one of {', '.join(map(repr, ON_MISSING))}, got {on_missing!r}.")
+    return on_missing
 
 
 def row_seed(seed: int, key: str) -> int:
@@ -52,22 +76,25 @@ class MapFunction:
     """A callable for ``datasets.map`` that adds columns.
 
     Subclasses fill :meth:`outputs` and either :meth:`rewrite` (one row) or :meth:`process` (many rows at once,
-    where a model is faster on batches; the result must not depend on how rows are grouped).
+    where a model is faster on batches; the result must not depend on how rows are grouped). They see rows that have all
+    their texts; :meth:`missing` says what the others are given.
 
     Args:
         columns: name or names of the text columns that are read.
         id_column: column whose value is the key of a row, where equal texts should be drawn differently; None
             means the texts themselves.
+        on_missing: what to do about a row that lacks a text (None, NaN): ``"skip"`` lets it pass, with a warning and
+            with outputs that say nothing; ``"error"`` refuses it.
 
     Raises:
         TypeError: ``columns`` holds no names, or a text is no string (at the call, with row and column).
-        ValueError: a column is missing, named twice, or would be overwritten.
+        ValueError: an unknown ``on_missing``; a column is missing, named twice, or would be overwritten.
     """
 
     #: Part of the state. Raise it when the outputs change: it renews the datasets cache.
     version: int = 1
 
-    def __init__(self, columns: str | Sequence[str], *, id_column: str | None = None) -> None:
+    def __init__(self, columns: str | Sequence[str], *, id_column: str | None = None, on_missing: str = "skip") -> None:
         names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
         if not names or not all(isinstance(name, str) and name for name in names):
             raise TypeError(f"columns must be the name of a text column, or a list of names; got {columns!r}.")
@@ -75,6 +102,7 @@ class MapFunction:
             raise ValueError(f"columns names a column twice: {', '.join(names)}.")
         self.columns: Texts = names
         self.id_column = id_column
+        self.on_missing = check_on_missing(on_missing)
         self.version = type(self).version  # a class attribute is no part of what datasets hashes
 
     @property
@@ -104,6 +132,21 @@ class MapFunction:
         results = self.process(rows, keys)
         return {name: [result[name] for result in results] for name in self.outputs()}
 
+    def missing(self, texts: Texts) -> Row:
+        """The added columns of a row that lacks a text.
+
+        Args:
+            texts: one per column, ``""`` for those that are missing.
+        """
+        row: Row = {}
+        for name, kind in self.outputs().items():
+            row[name] = "[]" if name.endswith("edits") else MISSING if name.endswith("reason") else _NOTHING[kind]
+        return {**row, **self.constants()}
+
+    def constants(self) -> Row:
+        """Those of the added columns that say the same of every row, one that lacks a text too."""
+        return {}
+
     def features(self, features: Mapping[str, Any]) -> Any:
         """Features after the map: ``stream.map(f, batched=True, features=f.features(stream.features))``.
 
@@ -125,7 +168,7 @@ class MapFunction:
         """
         present = list(names)
         label = type(self).__name__
-        wanted = (*self.columns, *(() if self.id_column is None else (self.id_column,)))
+        wanted = [*self.columns, *(name for name in (self.id_column, self.extra_column()) if name is not None)]
         missing = [name for name in wanted if name not in present]
         if missing:
             raise ValueError(f"{label}: no column {missing[0]!r}. Columns: {', '.join(map(str, present)) or 'none'}.")
@@ -136,28 +179,88 @@ class MapFunction:
                 f"for example dataset.rename_column({taken[0]!r}, ...)."
             )
 
-    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
-        """Texts and keys of a row or a batch, and whether it is a batch, after the checks."""
-        self.check_columns(batch.keys())
-        first = batch[self.column]
+    def extra_column(self) -> str | None:
+        """A column that is read beside the texts, such as the label; None where there is none."""
+        return None
+
+    def extras(self, values: Sequence[Any]) -> Sequence[str]:
+        """What stands behind the texts of each row, from the values of :meth:`extra_column`."""
+        raise NotImplementedError
+
+    def read(self, batch: Any) -> tuple[list[Texts], list[str], list[int], bool]:
+        """Texts and keys of a row or a batch, after the checks.
+
+        Returns:
+            The rows, with ``""`` for a missing text; their keys; the places of the rows that lack a text; and whether
+            it is a batch.
+        """
+        self.check_columns(names_of(batch))
+        values = [plain_column(batch, name) for name in self.columns]
+        first = values[0]
         batched = not (isinstance(first, str) or first is None or not isinstance(first, Iterable))
-        values = [batch[name] if batched else [batch[name]] for name in self.columns]
-        for name, texts in zip(self.columns, values, strict=True):
+        values = values if batched else [[value] for value in values]
+        gone: set[int] = set()
+        for place, (name, texts) in enumerate(zip(self.columns, values, strict=True)):
             if set(map(type, texts)) <= {str}:
                 continue
-            where = f"column {name!r}"
-            for i, text in enumerate(texts):
-                check_text(text, f" in row {i} of the batch, {where}" if batched else f" in {where}")
+            lacking = {row for row, text in enumerate(texts) if self._is_missing(text, name, row if batched else None)}
+            values[place] = ["" if row in lacking else text for row, text in enumerate(texts)]
+            gone |= lacking
         rows: list[Texts] = list(zip(*values, strict=True))
         if self.id_column is not None:
-            ids = batch[self.id_column] if batched else [batch[self.id_column]]
-            return rows, [str(value) for value in ids], batched
-        return rows, [row[0] if len(row) == 1 else _SEPARATOR.join(row) for row in rows], batched
+            keys = [str(value) for value in self._beside(batch, self.id_column, batched)]
+        else:
+            keys = [row[0] if len(row) == 1 else _SEPARATOR.join(row) for row in rows]
+        extra = self.extra_column()
+        if extra is not None:
+            extras = self.extras(self._beside(batch, extra, batched))
+            rows = [(*texts, more) for texts, more in zip(rows, extras, strict=True)]
+        return rows, keys, sorted(gone), batched
 
-    def __call__(self, batch: Mapping[str, Any]) -> Row:
-        """Add the columns to a row or a batch, as ``datasets.map`` hands it over."""
-        rows, keys, batched = self.read(batch)
-        return self.process_columns(rows, keys) if batched else self.process(rows, keys)[0]
+    @staticmethod
+    def _beside(batch: Any, name: str, batched: bool) -> Sequence[Any]:
+        """The values of a column that holds no texts."""
+        values: Any = plain_column(batch, name)
+        return values if batched else [values]
+
+    def _is_missing(self, text: object, name: str, row: int | None) -> bool:
+        """Whether a text is missing; what is neither missing nor a text is refused."""
+        if self.on_missing == "skip" and is_missing(text):
+            return True
+        check_text(text, f" in column {name!r}" if row is None else f" in row {row} of the batch, column {name!r}")
+        return False
+
+    def skip(self, gone: Sequence[int]) -> set[int]:
+        """The places of the rows to pass over, said in a warning."""
+        if gone:
+            warnings.warn(
+                f"{type(self).__name__}: rows without a text in {', '.join(self.columns)} pass through; what is added "
+                "says nothing. hf_fairness.augment.summarize(dataset[column]) counts them; on_missing='error' refuses "
+                "them.",
+                FairnessWarning,
+                stacklevel=3,
+            )
+        return set(gone)
+
+    def __call__(self, batch: Any) -> Any:
+        """Add the columns to a row or a batch, as ``datasets.map`` hands it over in any format of the data set."""
+        rows, keys, gone, batched = self.read(batch)
+        if not batched and not gone:
+            return self.process(rows, keys)[0]
+        if not gone:
+            columns = self.process_columns(rows, keys)
+        else:
+            skipped = self.skip(gone)
+            kept = [i for i in range(len(rows)) if i not in skipped]
+            done = self.process_columns([rows[i] for i in kept], [keys[i] for i in kept]) if kept else {}
+            nothing = {i: self.missing(rows[i]) for i in gone}
+            columns = {}
+            for name in self.outputs():
+                values = iter(done.get(name, ()))
+                columns[name] = [nothing[i][name] if i in nothing else next(values) for i in range(len(rows))]
+        if not batched:
+            return {name: values[0] for name, values in columns.items()}
+        return with_columns(batch, columns, self.outputs(), self.columns) if is_table(batch) else columns
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.columns))})"
@@ -167,7 +270,9 @@ class RowsFunction(MapFunction):
     """A callable for ``datasets.map(..., batched=True)`` that adds rows after those they were made from.
 
     All columns are returned; an added row keeps the values of its source in all columns but those it changes.
-    Subclasses fill :meth:`outputs`, :meth:`unchanged` and either :meth:`additions` or :meth:`process_additions`.
+    Subclasses fill :meth:`outputs`, :meth:`unchanged` and either :meth:`additions`, :meth:`process_additions` or
+    :meth:`process_rows`. On a data set in a format of arrays ("numpy", "torch") other columns come back as the format
+    shows them, with numbers in its precision; without a format, and as tables, they come back as they are.
     """
 
     def unchanged(self) -> Row:
@@ -182,16 +287,41 @@ class RowsFunction(MapFunction):
         """Rows to add after each of several rows."""
         return [self.additions(texts, key) for texts, key in zip(rows, keys, strict=True)]
 
-    def __call__(self, batch: Mapping[str, Any]) -> Row:
-        """Add the rows to a batch."""
-        rows, keys, batched = self.read(batch)
+    def process_rows(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[tuple[Row, list[Row]]]:
+        """For each of several rows the values of its own output columns, and the rows to add after it."""
+        return [(self.unchanged(), added) for added in self.process_additions(rows, keys)]
+
+    def missing(self, texts: Texts) -> Row:
+        """Values of the output columns for a row of the source that lacks a text."""
+        row = self.unchanged()
+        return {name: MISSING if name.endswith("reason") else value for name, value in row.items()}
+
+    def __call__(self, batch: Any) -> Any:
+        """Add the rows to a batch, as ``datasets.map`` hands it over in any format of the data set."""
+        rows, keys, gone, batched = self.read(batch)
         if not batched:
             raise TypeError(f"{type(self).__name__} adds rows: map it with batched=True.")
-        names = list(batch.keys())
-        result: Row = {name: [] for name in (*names, *self.outputs())}
-        for i, added in enumerate(self.process_additions(rows, keys)):
-            source = {name: batch[name][i] for name in names}
-            for row in ({**source, **self.unchanged()}, *({**source, **self.unchanged(), **extra} for extra in added)):
-                for name, values in result.items():
-                    values.append(row[name])
-        return result
+        skipped = self.skip(gone)
+        kept = [i for i in range(len(rows)) if i not in skipped]
+        made = self.process_rows([rows[i] for i in kept], [keys[i] for i in kept]) if kept else []
+        results = {**{i: (self.missing(rows[i]), []) for i in gone}, **dict(zip(kept, made, strict=True))}
+        places: list[int] = []
+        written: list[Row] = []
+        for i in range(len(rows)):
+            own, extras = results[i]
+            for extra in ({}, *extras):
+                places.append(i)
+                written.append({**own, **extra})
+        kinds = self.outputs()
+        added = {name: [row[name] for row in written] for name in kinds}
+        changed = {
+            name: {i: row[name] for i, row in enumerate(written) if name in row}
+            for name in dict.fromkeys(name for row in written for name in row if name not in kinds)
+        }
+        if is_table(batch):
+            return with_rows(batch, places, changed, added, kinds, self.columns)
+        result: Row = {}
+        for name in names_of(batch):
+            values, cells = plain_column(batch, name), changed.get(name, {})
+            result[name] = [cells[row] if row in cells else values[place] for row, place in enumerate(places)]
+        return {**result, **added}

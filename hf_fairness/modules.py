@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 import datasets
 import evaluate
 
+from hf_fairness.utils import as_flag
+
 Module = TypeVar("Module", bound="type[_Direct]")
 
 
@@ -22,7 +24,10 @@ class _Direct:
 
     num_process: int
     writer: Any
+    info: Any
     _info: Any
+    #: Keys of rows that a batch may lack, and what stands for them.
+    _optional: Mapping[str, Any] = {}
 
     def _compute(self, **kwargs: Any) -> dict[str, Any]:
         raise NotImplementedError
@@ -46,8 +51,72 @@ class _Direct:
             inputs = {"predictions": predictions, "references": references}
             return self._compute(**{name: value for name, value in inputs.items() if value is not None}, **kwargs)
         parent: Any = super()
-        result: dict[str, Any] | None = parent.compute(predictions=predictions, references=references, **kwargs)
+        inputs = self._checked({"predictions": predictions, "references": references, **kwargs})
+        predictions, references = inputs.pop("predictions"), inputs.pop("references")
+        result: dict[str, Any] | None = parent.compute(predictions=predictions, references=references, **inputs)
         return result
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add a batch of inputs; rows may lack what is optional and hold more than what is read.
+
+        Args:
+            predictions: predictions, where the module takes any.
+            references: references, where the module takes any.
+            **kwargs: further inputs that the module declares.
+
+        Raises:
+            ValueError: a row that lacks a key, or no rows at all where the module declares some.
+        """
+        parent: Any = super()
+        parent.add_batch(**self._checked({"predictions": predictions, "references": references, **kwargs}))
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one row, as :meth:`add_batch` adds several.
+
+        Args:
+            prediction: prediction, where the module takes any.
+            reference: reference, where the module takes any.
+            **kwargs: further inputs that the module declares.
+
+        Raises:
+            ValueError: it lacks a key.
+        """
+        parent: Any = super()
+        given = {"predictions": prediction, "references": reference, **kwargs}
+        found = self._checked({name: None if value is None else [value] for name, value in given.items()})
+        rows = {name: None if value is None else value[0] for name, value in found.items()}
+        parent.add(prediction=rows.pop("predictions"), reference=rows.pop("references"), **rows)
+
+    def _checked(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs, with the declared keys in every row of those that are rows."""
+        features = self.info.features
+        declared = features if isinstance(features, Mapping) else {}
+        return {
+            name: self._rows(value, declared[name], name)
+            if isinstance(declared.get(name), Mapping) and value is not None
+            else value
+            for name, value in inputs.items()
+        }
+
+    def _rows(self, given: Any, declared: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+        """Rows with exactly the declared keys."""
+        if isinstance(given, Mapping):  # columns, as a slice of a Dataset gives them
+            given = [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
+        found = []
+        for place, row in enumerate(given):
+            missing = [key for key in declared if not isinstance(row, Mapping) or key not in {**self._optional, **row}]
+            if missing:
+                raise ValueError(
+                    f"{name}[{place}] lacks {', '.join(missing)}. Rows that are added in batches need "
+                    f"{', '.join(key for key in declared if key not in self._optional)}; "
+                    f"{', '.join(self._optional) or 'nothing else'} may be there too."
+                )
+            full = {key: row.get(key, self._optional.get(key)) for key in declared}
+            for key, kind in declared.items():
+                if getattr(kind, "dtype", "") == "bool":  # a text would count as true whatever it says
+                    full[key] = as_flag(full[key], f"{name}[{place}][{key!r}]")
+            found.append(full)
+        return found
 
 
 class Metric(_Direct, evaluate.Metric):  # type: ignore[misc]
@@ -64,6 +133,7 @@ def documented(
     citation: str,
     *,
     features: Mapping[str, Any] | None = None,
+    optional: Mapping[str, Any] | None = None,
     reference_urls: Sequence[str] = (),
 ) -> Callable[[Module], Module]:
     """Give a module its texts, features and `_info`, so that a module holds nothing else than its ``_compute``.
@@ -74,6 +144,7 @@ def documented(
         citation: BibTeX.
         features: types of the inputs that can be added batch by batch; None for a module that takes its inputs in one
             call of ``compute`` (evaluate wants one declared feature: a text named ``predictions``).
+        optional: keys of rows that may be missing from a batch, and what stands for them.
         reference_urls: addresses of the sources.
 
     Returns:
@@ -92,7 +163,7 @@ def documented(
                 reference_urls=list(reference_urls),
             )
 
-        cls._info = _info
+        cls._info, cls._optional = _info, dict(optional or {})
         cls.__doc__ = description + inputs_description
         return cls
 

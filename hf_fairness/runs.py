@@ -17,9 +17,11 @@ write into the folder is theirs to finish before rank 0 returns, as a trainer's 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import enum
+import errno
 import json
 import os
 import platform
@@ -40,12 +42,17 @@ from hf_fairness._atomic import (
     atomic_write_json,
     atomic_write_text,
     check_json,
+    claim,
     commit_folder,
     dumps,
+    free_name,
+    hold_folder,
     remove_left_overs,
 )
 from hf_fairness._keys import content_key, files_of
-from hf_fairness._processes import Board, RunLockedError, lock
+from hf_fairness._locks import RunLockedError
+from hf_fairness._processes import Board
+from hf_fairness._secrets import HIDDEN, SECRET
 from hf_fairness.utils import FairnessWarning, package_versions
 
 __all__ = [
@@ -55,13 +62,18 @@ __all__ = [
     "atomic_write_bytes",
     "atomic_write_json",
     "atomic_write_text",
+    "claim",
     "content_key",
+    "hold_folder",
+    "remove_left_overs",
 ]
 
 PACKAGES = ("hf-fairness", "torch", "transformers", "sentence-transformers", "datasets", "numpy")
 STAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-SECRET = re.compile(r"(token|secret|password|api_key)$", re.IGNORECASE)
-HIDDEN = "<hidden>"
+#: What systems say when a file cannot grow: the disk is full, a quota or a limit is reached.
+NO_ROOM = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+#: Beside the folder of a stage that is finished and not yet in its place: its entry of the manifest.
+FINISHED = "finished.json"
 
 
 class Run:
@@ -96,10 +108,9 @@ class Run:
         self._finalizer: weakref.finalize[Any, Run] | None = None
         if not self._board.is_main:
             return
-        self.output_dir.mkdir(parents=True, exist_ok=True)
-        self._finalizer = weakref.finalize(self, lock(self.output_dir))
-        remove_left_overs(self.output_dir)
+        self._finalizer = weakref.finalize(self, _give_back, hold_folder(self.output_dir), self.output_dir)
         self._stages: list[dict[str, Any]] = self._read_manifest()
+        self._take_in_finished()
         if not resume:
             for entry in self._stages:
                 entry["status"] = "outdated"
@@ -156,7 +167,16 @@ class Run:
             else:
                 result = self._work(entry, key, version, function, keep_partial)
         except BaseException as error:
-            self._board.note(name, status="failed", error=f"{type(error).__name__}: {error}")
+            full = _no_room(error)
+            with contextlib.suppress(OSError) if full else contextlib.nullcontext():
+                self._board.note(name, status="failed", error=f"{type(error).__name__}: {error}")
+            if full:
+                raise OSError(
+                    errno.ENOSPC,
+                    f"Stage {name!r} could not be written: the disk of {self.output_dir} is full, or a limit on files "
+                    "was reached. What was there before stays. Make room and run the same command again: it goes on "
+                    f"from here ({error})",
+                ) from error
             raise
         self._board.note(name, status="done", key=key, result=result)
         return result
@@ -237,27 +257,52 @@ class Run:
                     f"The result of stage {name!r} holds a path below {folder}, which is moved at "
                     f"the end. Return it relative to the folder and use run.folder({name!r}) later."
                 )
-            summary = _summary(folder)
+            result = json.loads(text)
+            done = {**entry, "status": "done", "result": result, "seconds": _since(start), **_summary(folder)}
+            atomic_write_json(folder.parent / FINISHED, done)  # a kill from here on loses nothing
             commit_folder(folder, self.output_dir / name)
         except BaseException as error:
             entry.update(status="failed", error=f"{type(error).__name__}: {error}", seconds=_since(start))
-            self._write_manifest()
             if not keep_partial:
                 shutil.rmtree(folder.parent, ignore_errors=True)
+            with contextlib.suppress(OSError) if _no_room(error) else contextlib.nullcontext():
+                self._write_manifest()
             raise
-        result = json.loads(text)
-        entry.update(status="done", result=result, seconds=_since(start), **summary)
+        entry.update(done)
         self._write_manifest()
         shutil.rmtree(folder.parent, ignore_errors=True)
         return result
 
+    def _take_in_finished(self) -> None:
+        """Take in the stages that a killed run had finished, and had not yet moved or written down."""
+        for note in sorted(self.output_dir.glob(f".partial/*/{FINISHED}")):
+            done = json.loads(note.read_text(encoding="utf-8"))
+            entry, made = self._entry(str(done["stage"])), note.parent / str(done["stage"])
+            if made.is_dir() and content_key(made) == done["files_key"]:
+                self._make_room(entry)
+                commit_folder(made, self.output_dir / made.name)
+            if self._whole(done):
+                entry.clear()
+                entry.update(done)
+                self._write_manifest()
+                shutil.rmtree(note.parent)
+            else:
+                note.unlink()
+        for entry in self._stages:  # killed while it cleared up
+            if entry.get("status") == "done":
+                shutil.rmtree(self._partial(str(entry["stage"]), str(entry.get("key"))), ignore_errors=True)
+
+    def _partial(self, name: str, key: str) -> Path:
+        return self.output_dir / ".partial" / f"{name}.{key[:12]}"
+
     def _partial_folder(self, name: str, key: str, keep: bool) -> Path:
         """Make the folder that a stage works in; it bears the stage's name, which model cards show."""
-        parent = self.output_dir / ".partial" / f"{name}.{key[:12]}"
+        parent = self._partial(name, key)
         for left in parent.parent.glob(f"{name}.*"):
             if left != parent or not keep:
                 shutil.rmtree(left)
         (parent / name).mkdir(parents=True, exist_ok=True)
+        remove_left_overs(parent, below=True)
         return parent / name
 
     def _make_room(self, entry: Mapping[str, Any]) -> None:
@@ -265,9 +310,7 @@ class Run:
         place = self.output_dir / str(entry["stage"])
         if not place.exists() or self._whole(entry):
             return
-        number = 1
-        while (aside := place.with_name(f"{place.name}.old-{number}")).exists():
-            number += 1
+        aside = free_name(place, "old")
         place.rename(aside)
         warnings.warn(
             f"{place} is not what this stage left there: it was changed, damaged, or is of another program. "
@@ -299,6 +342,24 @@ class Run:
     def _write_manifest(self) -> None:
         manifest = {"config_key": content_key(self.config), "stages": self._stages}
         atomic_write_json(self.output_dir / "manifest.json", manifest)
+
+
+def _give_back(release: Callable[[], None], folder: Path) -> None:
+    """Give a folder back at the end of a run; without unfinished stages nothing hidden is left in it."""
+    with contextlib.suppress(OSError):
+        (folder / ".partial").rmdir()
+    release()
+
+
+def _no_room(error: BaseException | None) -> bool:
+    """Whether an error, or what it came from, says that a file could not grow; libraries wrap the number in a text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return True
+        if any(f"(os error {number})" in str(error) or os.strerror(number) in str(error) for number in NO_ROOM):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _summary(folder: Path) -> dict[str, Any]:

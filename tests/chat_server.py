@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import huggingface_hub
+import huggingface_hub.constants  # it is loaded lazily
 import pytest
 
 NAMES = ("male", "female", "neutral")

@@ -2,7 +2,7 @@
 
 It speaks the part of the Hub's HTTP interface that huggingface_hub, transformers, sentence-transformers,
 peft, datasets and evaluate use to create, upload, list and download. It keeps nothing on disk, answers only
-127.0.0.1, wants the token `fake` for writing, and remembers requests that it does not know in `unknown`.
+127.0.0.1, wants one of its `tokens` for writing, and remembers requests that it does not know in `unknown`.
 
 The libraries read the endpoint when they are imported: use `hub.run(code)`, which runs Python code in a new
 process with the right environment. `HfApi(endpoint=hub.url, token="fake")` is enough to read.
@@ -72,6 +72,9 @@ class FakeHub:
         self.uploads: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.unknown: list[str] = []
+        #: What `whoami` says of each token that is accepted, beside the name of the user.
+        self.tokens: dict[str, dict[str, Any]] = {TOKEN: {"role": "write"}}
+        self.organisations: list[dict[str, str]] = []
         self.guard = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"hub": self}))
         self._server.daemon_threads = True
@@ -143,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         method = "GET" if self.command == "HEAD" else self.command
         for wanted, pattern, answer in ROUTES:
             if method == wanted and (match := re.fullmatch(pattern, path)):
-                if answer in WRITES and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+                if answer in WRITES and self.token not in self.hub.tokens:
                     return self.reply(401, {"error": "bad token"})
                 with self.hub.guard:
                     try:
@@ -171,9 +174,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(data)
 
+    @property
+    def token(self) -> str:
+        return self.headers.get("Authorization", "").removeprefix("Bearer ")
+
     def whoami(self) -> None:
-        token = {"accessToken": {"displayName": "t", "role": "write"}}
-        self.reply(200, {"type": "user", "name": USER, "orgs": [], "auth": token})
+        token = {"accessToken": {"displayName": "t", **self.hub.tokens[self.token]}}
+        self.reply(200, {"type": "user", "name": USER, "orgs": self.hub.organisations, "auth": token})
 
     def create(self) -> None:
         ask = json.loads(self.body)
@@ -318,7 +325,7 @@ ROUTES = [
 ]  # fmt: skip
 
 
-WRITES = (Handler.create, Handler.preupload, Handler.commit, Handler.lfs_batch)
+WRITES = (Handler.whoami, Handler.create, Handler.preupload, Handler.commit, Handler.lfs_batch)
 
 
 @pytest.fixture

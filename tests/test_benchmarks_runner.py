@@ -1,4 +1,4 @@
-"""The runner of `make bench` and the freshness check of slow studies."""
+"""The runner of `make bench`, and the records of slow studies."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_missed_bar_is_exit_code_1_with_a_reason(tmp_path: Path, capsys) -> No
     record = json.loads(path.read_text())
     assert record["benchmarks"][0]["passed"] is False
     assert record["hardware"]["cores"] >= 1
-    assert set(record) >= {"versions", "commit", "date", "config_hash", "quick"}
+    assert set(record) >= {"versions", "commit", "date", "quick"}
 
 
 def test_one_subject_measured_again_leaves_the_rows_of_the_others(tmp_path: Path) -> None:
@@ -165,17 +165,14 @@ def project(tmp_path: Path) -> Path:
 CONFIG = {"rows": 3, "seeds": (0, 1), "sources": ["code/*.py", "words.json"]}
 
 
-def test_fresh_results_are_given_back(project: Path) -> None:
+def test_results_belong_to_their_code_until_it_changes(project: Path) -> None:
     path = study.write_results(project / "results.json", CONFIG, {"gain": 0.5}, root=project)
-    assert study.check_fresh(path, CONFIG, root=project) == {"gain": 0.5}
-    assert study.check_fresh(path, root=project) == {"gain": 0.5}
-    record = json.loads(path.read_text())
-    assert record["commit"]
+    record = study.read_record(path)
+    assert set(record) >= {"commit", "date", "versions", "hardware", "config"}
     assert sorted(record["source_hashes"]) == ["code/one.py", "code/two.py", "words.json"]
+    assert study.changed_since(path, root=project) == []
     (project / "code" / "one.py").write_text("# other words\n'''Another\n\ntext.'''\nRATE = 1\n")
-    record["commit"] = "another"
-    path.write_text(json.dumps(record))
-    assert study.check_fresh(path, CONFIG, root=project) == {"gain": 0.5}
+    assert study.changed_since(path, root=project) == []
 
 
 def edit(name: str, text: str):
@@ -183,29 +180,28 @@ def edit(name: str, text: str):
 
 
 @pytest.mark.parametrize(
-    ("change", "config", "message"),
+    ("change", "changed"),
     [
-        (edit("code/one.py", "RATE = 2\n"), CONFIG, r"stale: code/one\.py\. Run the study"),
-        (edit("code/three.py", ""), CONFIG, r"code/three\.py"),
-        (edit("words.json", "[2]"), None, r"words\.json"),
-        (lambda project: (project / "code" / "two.py").unlink(), CONFIG, r"code/two\.py"),
-        (lambda project: None, {**CONFIG, "rows": 4}, r"config\['rows'\]: 3 -> 4"),
-        (lambda project: None, {**CONFIG, "more": 1}, r"config\['more'\]: None -> 1"),
-        (lambda project: (project / "results.json").unlink(), CONFIG, "does not exist.*make slow"),
+        (edit("code/one.py", "RATE = 2\n"), ["code/one.py"]),
+        (edit("code/three.py", ""), ["code/three.py"]),
+        (edit("words.json", "[2]"), ["words.json"]),
+        (lambda project: (project / "code" / "two.py").unlink(), ["code/two.py"]),
+        (lambda project: (project / "words.json").unlink(), ["words.json"]),
     ],
 )
-def test_stale_results_are_named(project: Path, change, config, message: str) -> None:
-    path = study.write_results(project / "results.json", CONFIG, {"gain": 0.5}, root=project)
+def test_what_changed_since_a_study_is_listed_and_its_results_stay(project: Path, change, changed) -> None:
+    path = study.write_results(project / "results" / "gain.json", CONFIG, {"gain": 0.5}, root=project)
     change(project)
-    with pytest.raises(study.StaleResultsError, match=message):
-        study.check_fresh(path, config, root=project)
+    assert study.changed_since(path, root=project) == changed
+    assert study.read_results(path) == {"gain": 0.5}
+    (line,) = study.stale_lines(path.parent, root=project)
+    assert line.startswith("gain (commit ")
+    assert line.endswith(f": 1 sources changed since: {changed[0]}")
 
 
-def test_an_edited_hash_is_noticed(project: Path) -> None:
-    path = study.write_results(project / "results.json", CONFIG, 1, root=project)
-    path.write_text(path.read_text().replace(study.config_hash(CONFIG, root=project), "0" * 32))
-    with pytest.raises(study.StaleResultsError, match="the file itself"):
-        study.check_fresh(path, CONFIG, root=project)
+def test_a_study_that_was_not_run_says_how(project: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="make slow"):
+        study.read_results(project / "results.json")
 
 
 @pytest.mark.parametrize("sources", [None, [], "code/one.py", ["code/none.py"]])
@@ -219,6 +215,7 @@ def test_only_what_runs_counts() -> None:
     assert study.code_only(source) == 'import x\ndef f():\n    return """a\n\n# b\n"""'
 
 
-def test_results_in_the_project_are_fresh() -> None:
-    for path in sorted(study.RESULTS.glob("*.json")):
-        study.check_fresh(path)
+def test_stale_lists_every_study_with_its_commit(capsys) -> None:
+    assert runner.main(["--stale"]) == 0
+    names = [line.split(" (commit ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == sorted(path.stem for path in study.RESULTS.glob("*.json"))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+
+import numpy as np
+import pandas as pd
 import pytest
 from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
@@ -9,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.maps import MapFunction, RowsFunction, row_draw, row_seed
+from hf_fairness.utils import FairnessWarning
 
 
 class Lengths(MapFunction):
@@ -75,11 +80,76 @@ def test_wrong_columns_are_refused_at_once(columns, error, message):
         ({"a": ["x"], "key": [1]}, ValueError, "would overwrite column 'key'"),
         ({"a": ["x", None]}, TypeError, r"Expected a text in row 1 of the batch, column 'a', got NoneType"),
         ({"a": None}, TypeError, "Expected a text in column 'a', got NoneType"),
+        ({"a": ["x", 3]}, TypeError, r"Expected a text in row 1 of the batch, column 'a', got int"),
     ],
 )
 def test_wrong_data_is_refused_with_its_place(batch, error, message):
     with pytest.raises(error, match=message):
-        Lengths("a")(batch)
+        Lengths("a", on_missing="error")(batch)
+
+
+@pytest.mark.parametrize("empty", [None, float("nan"), np.float32("nan"), pd.NA])
+def test_a_row_without_a_text_passes_through(empty):
+    with pytest.warns(FairnessWarning, match="Lengths: rows without a text in a pass through"):
+        assert Lengths("a")({"a": ["xy", empty, ""]}) == {"length": [2, 0, 0], "key": ["xy", "", ""]}
+    with pytest.warns(FairnessWarning):
+        assert Lengths("a")({"a": empty}) == {"length": 0, "key": ""}
+    with pytest.warns(FairnessWarning):
+        assert Shouted("a")({"a": [empty, "x"]})["a"][1:] == ["x", "X"]
+    with pytest.raises(ValueError, match="on_missing must be one of 'skip', 'error', got 'drop'"):
+        Lengths("a", on_missing="drop")
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+@pytest.mark.parametrize("function", [Lengths("a"), Shouted("a")])
+def test_a_column_that_begins_with_a_thousand_empty_cells(function):
+    data = Dataset.from_dict({"a": [None] * 1500 + ["x"] * 10, "label": [1] * 1510})
+    made = data.map(function, batched=True)
+    assert made.features["a"] == Value("string")
+    assert made["a"][:1501] == [None] * 1500 + ["x"]
+
+
+TABLE = Dataset.from_dict(
+    {
+        "a": ["She left.", None, "", "Rain.", "He said that he came."],
+        "label": [0, 1, None, 1, 0],
+        "score": [0.5, None, 0.25, 1.0, 2.0],
+        "flag": [True, False, True, True, False],
+        "words": [["x"], ["w"], ["y", "z"], ["x"], ["x"]],
+        "day": [datetime.datetime(2024, 1, day) for day in range(1, 6)],
+    }
+)
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+@pytest.mark.parametrize("batch_size", [1, 2, 1000])
+@pytest.mark.parametrize("form", ["arrow", "pandas", "numpy", "torch"])
+@pytest.mark.parametrize("function", [Lengths("a"), Shouted("a")], ids=repr)
+def test_a_formatted_data_set_gives_the_rows_of_an_unformatted_one(function, form, batch_size):
+    data = (
+        TABLE.remove_columns(["day", "label", "score"]) if form == "torch" else TABLE
+    )  # torch takes no None, no dates
+    plain = data.map(function, batched=True, batch_size=batch_size)
+    formatted = data.with_format(form)
+    made = formatted.map(function, batched=True, batch_size=batch_size).with_format(None)
+    assert made.column_names == plain.column_names
+    assert made.to_list() == plain.to_list()
+    if form == "arrow":
+        assert made.features == plain.features
+    if form == "pandas":  # row by row, a frame with an empty cell makes another type of a column of whole numbers
+        plain, formatted = plain.remove_columns("label"), formatted.remove_columns("label")
+    if not isinstance(function, RowsFunction):
+        assert formatted.map(function).with_format(None).to_list() == plain.to_list()
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+@pytest.mark.parametrize("form", ["arrow", "pandas"])
+@pytest.mark.parametrize("function", [Lengths("a"), Shouted("a")], ids=repr)
+def test_a_formatted_stream(function, form):
+    plain = TABLE.map(function, batched=True)
+    stream = TABLE.to_iterable_dataset(num_shards=2).with_format(form)
+    made = stream.map(function, batched=True, batch_size=2, features=function.features(stream.features))
+    assert list(made.with_format(None)) == plain.to_list()
 
 
 def test_a_missing_id_column_is_named():

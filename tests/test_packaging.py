@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from hf_fairness.utils import REPORT, check_packages
+
 MAPPED = ("hf_fairness", "metrics", "trainers", "dataset_scripts")
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -175,3 +177,22 @@ def test_the_names_of_the_contract_import(module: str) -> None:
     if public is not None:
         assert [name for name in CONTRACT[module] if name not in public] == []
         assert [name for name in public if not hasattr(imported, name)] == []
+
+
+def test_what_work_needs_is_named_at_once(monkeypatch):
+    check_packages("numpy", "jinja2", "sacrebleu")
+    for module in ("jinja2", "matplotlib", "sentencepiece"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r'jinja2 is not .*hf-fairness\[report\].*sentencepiece .*\[translation\]"'):
+        check_packages("jinja2", "numpy", "sentencepiece")
+    with pytest.raises(ImportError, match="matplotlib is not installed"):
+        check_packages(*REPORT)
+
+
+@pytest.mark.parametrize("recipe", ["run_ibadr", "run_data_diet"])
+def test_recipes_look_for_what_their_report_needs_first(monkeypatch, recipe):
+    from hf_fairness.trainers import recipes
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"matplotlib is not installed.*hf-fairness\[report\]"):
+        getattr(recipes, recipe)(None, None)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from hf_fairness import FairnessWarning
+from hf_fairness import FairnessWarning, _atomic
 from hf_fairness.runs import (
     Run,
     RunLockedError,
@@ -22,6 +28,8 @@ from hf_fairness.runs import (
     atomic_write_bytes,
     atomic_write_json,
     atomic_write_text,
+    claim,
+    remove_left_overs,
 )
 
 
@@ -331,6 +339,192 @@ def test_the_config_is_written_without_secrets(tmp_path: Path) -> None:
     assert keys[0] == keys[1]
 
 
+# --- killed before each of its steps
+
+
+def kill_before_each_step(job: Callable[[], object], after: Callable[[], None]) -> int:
+    """Kill a forked process before its first, second, ... step on the file system; returns how many there are.
+
+    Args:
+        job: what the process does.
+        after: called after each kill, and in the end after the job that nobody killed.
+    """
+    for step in itertools.count(1):
+        child = os.fork()
+        if child == 0:
+            steps = itertools.count(1)
+
+            def hook(event: str, _: object, steps: Iterator[int] = steps, last: int = step) -> None:
+                if event.startswith(("os.", "shutil.", "open", "ctypes.")) and next(steps) == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.addaudithook(hook)
+            try:
+                job()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        after()
+        if not os.WIFSIGNALED(status):
+            assert os.waitstatus_to_exitcode(status) == 0
+            return step - 1
+    raise AssertionError
+
+
+@pytest.mark.parametrize("swaps", [True, False])
+@pytest.mark.parametrize("old", [None, "old"])
+def test_an_output_is_the_old_one_or_the_new_one_whenever_it_is_killed(tmp_path, monkeypatch, old, swaps) -> None:
+    target = tmp_path / "out"
+    if not swaps:  # as on systems that cannot swap two folders in one step
+        monkeypatch.setattr(_atomic, "_exchange", lambda one, other: False)
+
+    def write(text: str) -> None:
+        with atomic_folder(target, replace=True) as folder:
+            (folder / "a").write_text(text)
+            (folder / "b").write_text(text)
+
+    def found() -> list[str]:
+        return [path.read_text() for path in sorted(target.iterdir())] if target.exists() else []
+
+    def after() -> None:
+        if swaps:
+            assert found() in ([old, old] if old else [], ["new", "new"])
+        with claim(target):  # the next job of this output, before it does anything
+            assert found() in ([old, old] if old else [], ["new", "new"])
+        assert [path.name for path in tmp_path.iterdir()] in (["out"], [])
+        shutil.rmtree(target, ignore_errors=True)
+        if old:
+            write(old)
+
+    if old:
+        write(old)
+    assert kill_before_each_step(lambda: write("new"), after) > 10
+
+
+@pytest.mark.parametrize(("keep", "before"), [(False, False), (True, True)])
+def test_a_stage_is_made_once_whenever_it_is_killed_after_its_work(tmp_path, keep, before) -> None:
+    """Also where the files of other inputs stand in its place; the function of a stage counts its calls outside."""
+    out, calls = tmp_path / "out", tmp_path / "calls"
+
+    def stage(value: int) -> object:
+        def work(folder: Path) -> dict[str, int]:
+            (folder / "data.txt").write_text(str(value))
+            with calls.open("a") as stream:
+                stream.write("x")
+            return {"value": value}
+
+        with Run(out, {}) as run:
+            return run.stage("a", work, inputs=value, keep_partial=keep)
+
+    def fresh() -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        if before:
+            stage(1)
+        calls.write_text("")
+
+    def after() -> None:
+        worked = len(calls.read_text())
+        assert stage(2) == {"value": 2}
+        # A kill between the end of the work and the note of it may cost the work once more, never twice.
+        repeated.append(len(calls.read_text()) - worked if worked else 0)
+        assert (out / "a" / "data.txt").read_text() == "2"
+        names = {path.name for path in out.iterdir()}
+        assert names == {"a", "config.json", "manifest.json"}
+        fresh()
+
+    repeated: list[int] = []
+    fresh()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nobody is blamed for what the run itself left
+        assert kill_before_each_step(lambda: stage(2), after) > 20
+    again = [step for step, times in enumerate(repeated) if times]
+    done = [step for step, times in enumerate(repeated) if not times]
+    assert len(again) < 12
+    assert max(again) < max(done) - 5
+
+
+def test_a_folder_that_appears_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+
+    def write(replace: bool) -> None:
+        with atomic_folder(target, replace=replace) as folder:
+            (folder / "mine").write_text("days of work")
+            target.mkdir(exist_ok=True)
+            (target / "thesis.txt").write_text(f"years of work {replace}")
+
+    for replace in (False, True):
+        with pytest.raises(FileExistsError, match=r"appeared or changed .* the result is in .*out\.new-\d"):
+            write(replace)
+        assert [path.name for path in target.iterdir()] == ["thesis.txt"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["out", "out.new-1", "out.new-2"]
+    assert (tmp_path / "out.new-1" / "mine").read_text() == "days of work"
+
+
+def test_one_job_at_a_time_writes_an_output(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        from hf_fairness.runs import atomic_folder
+        with atomic_folder(sys.argv[1]) as folder:
+            (folder / "part").write_text("first")
+            time.sleep(60)
+    """
+    target = tmp_path / "deep" / "out"
+    process = start(code, target)
+    wait_for(target.parent / ".out.lock")
+    wait_for(target.parent / ".out.lock")
+    time.sleep(0.2)
+    with (
+        pytest.raises(RunLockedError, match=rf"out is being written by another job \(process {process.pid} on"),
+        atomic_folder(target),
+    ):
+        pytest.fail("the block must not run")
+    process.kill()
+    process.communicate()
+    with atomic_folder(target) as folder:
+        (folder / "part").write_text("second")
+    assert sorted(path.name for path in target.parent.iterdir()) == ["out"]
+
+
+def test_a_failed_job_leaves_no_folders_that_it_made(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), atomic_folder(tmp_path / "a" / "b" / "out"):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_dead_processes_left_is_removed_where_others_write(tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    for pid in (child, os.getpid()):
+        (tmp_path / f".x.json.{_atomic._host()}-{pid}-01234567.tmp").write_text("")
+    (tmp_path / f".x.json.000000-{child}-01234567.tmp").write_text("of another machine")
+    remove_left_overs(tmp_path, shared=True)
+    assert len(list(tmp_path.iterdir())) == 2
+    remove_left_overs(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_of_an_interrupted_stage_do_not_ship(tmp_path: Path) -> None:
+    def stage(folder: Path) -> None:
+        if not (folder / "cell.json").exists():
+            (folder / "cell.json").write_text("{}")
+            (folder / "deep").mkdir()
+            for place in (folder, folder / "deep"):
+                (place / f".vanilla.json.{_atomic._host()}-1-01234567.tmp").write_text("half")
+            raise KeyboardInterrupt
+        (folder / "other.json").write_text("{}")
+
+    with Run(tmp_path, {}) as run, pytest.raises(KeyboardInterrupt):
+        run.stage("grid", stage, keep_partial=True)
+    with Run(tmp_path, {}) as run:
+        run.stage("grid", stage, keep_partial=True)
+    assert sorted(path.name for path in (tmp_path / "grid").rglob("*")) == ["cell.json", "deep", "other.json"]
+
+
 # --- killed and parallel processes
 
 JOB = """
@@ -380,8 +574,7 @@ def test_a_killed_run_goes_on_at_its_first_unfinished_stage(tmp_path: Path, keep
     assert log.read_text().split() == ["one", "two", "two", "three"]
     assert printed == finish(start(JOB, tmp_path / "whole", log, "go"))
     assert (out / "two" / "resumed").exists() == keep
-    assert [path.name for path in out.glob(".*") if path.name != ".run.lock"] in ([], [".partial"])
-    assert not list(out.glob(".partial/*"))
+    assert list(out.glob(".*")) == []
 
 
 def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
@@ -422,6 +615,44 @@ def test_forked_workers_do_not_hold_the_lock(tmp_path: Path) -> None:
         Run(tmp_path, {}).close()
     finally:
         os.kill(int(out), signal.SIGKILL)
+
+
+# --- a full disk
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path: Path, keep: bool) -> None:
+    """The system refuses to let a file grow, as a full disk does; safetensors wraps that in an error of its own."""
+    code = """
+        import resource, sys
+        import numpy as np
+        from safetensors.numpy import save_file
+        from hf_fairness.runs import Run
+
+        def work(folder):
+            if not (folder / "checkpoint").exists():
+                (folder / "checkpoint").write_text("kept")
+            if sys.argv[2] == "full":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+            save_file({"weight": np.zeros(int(sys.argv[3]))}, folder / "model.safetensors")
+
+        with Run(sys.argv[1], {}) as run:
+            run.stage("train", work, inputs=sys.argv[3], keep_partial=sys.argv[4] == "True")
+    """
+    finish(start(code, tmp_path, "roomy", 5000, keep))
+    old = (tmp_path / "train" / "model.safetensors").read_bytes()
+    process = start(code, tmp_path, "full", 6000, keep)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "SafetensorError" in said
+    assert re.search(
+        r"OSError: .*Stage 'train' could not be written: the disk of .* is full.*run the same command", said
+    )
+    assert (tmp_path / "train" / "model.safetensors").read_bytes() == old
+    assert len(list(tmp_path.glob(".partial/*/train/checkpoint"))) == keep
+    finish(start(code, tmp_path, "roomy", 6000, keep))
+    assert (tmp_path / "train" / "model.safetensors").stat().st_size > len(old)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "manifest.json", "train"]
 
 
 # --- several ranks

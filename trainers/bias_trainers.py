@@ -12,16 +12,22 @@ from transformers import Trainer
 
 from hf_fairness.losses import confidence_regularization, example_weights, product_of_experts, reweighted_cross_entropy
 from hf_fairness.losses.bias_inputs import check_not_negative
+from hf_fairness.refine.columns import column_values
+from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, check_column
+from hf_fairness.trainers.checkpoints import Resumable
+from hf_fairness.trainers.divergence import stop_when_diverged
+from hf_fairness.trainers.hidden_token import HiddenToken
+from hf_fairness.trainers.precision import full_precision
 
 
-class BiasTrainer(Trainer):
+class BiasTrainer(Resumable, HiddenToken, Trainer):
     """A `Trainer` whose loss reads log-probabilities of other models from columns of the training rows.
 
     What differs from the parent: the columns named in ``columns`` are kept in the training rows and handed to the loss
     and not to the model; the loss of a step is the sum over its rows divided by their summed weight, whatever the
     number of steps of accumulation and of processes; evaluation and prediction use the main model alone, with plain
-    cross entropy, and need no such columns.
+    cross entropy, and need no such columns; weights are trained in float32 (see `precision.full_precision`).
 
     Subclasses fill :meth:`row_losses` and, where rows have weights, :meth:`row_weights`.
 
@@ -31,7 +37,8 @@ class BiasTrainer(Trainer):
 
     Raises:
         ValueError: the model is no classifier of two classes or more; label smoothing or a loss function of one's own;
-            a column is missing, has another width than the model has classes, is not normalised, or holds NaN.
+            labels that are no classes of the model (names, fractions, missing ones); a column is missing, has another
+            width than the model has classes, is not normalised, or holds NaN.
     """
 
     #: Columns of log-probabilities, each (n_classes,) per row.
@@ -41,6 +48,8 @@ class BiasTrainer(Trainer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        full_precision(self.model)
+        stop_when_diverged(self)
         name = type(self).__name__
         if self.args.label_smoothing_factor or self.compute_loss_func is not None:
             raise ValueError(
@@ -57,6 +66,11 @@ class BiasTrainer(Trainer):
         # Classifiers take any keyword and ignore the number of items: their loss is the mean over a batch.
         self.model_accepts_loss_kwargs = False
         self._checked_rows: Any = None
+        for title in ("train_dataset", "eval_dataset"):
+            rows = getattr(self, title)
+            for part, each in (rows if isinstance(rows, dict) else {title: rows}).items():
+                if isinstance(each, Dataset):
+                    _check_labels(each, f"{name}: {part}", classes)
         if isinstance(self.train_dataset, Dataset):
             for column in self.columns:
                 check_column(self.train_dataset, column, classes)
@@ -143,6 +157,13 @@ class BiasTrainer(Trainer):
         """Summed weight of the rows of a batch."""
         labels, log_probs = self._split(batch)
         return self.row_weights(labels, **log_probs).sum()
+
+
+def _check_labels(rows: Dataset, what: str, n_classes: int) -> None:
+    """Raise unless the column of labels, where there is one, holds numbers of the model's classes."""
+    for column in ("label", "labels"):
+        if column in rows.column_names:
+            class_numbers(column_values(rows, column), f"{what}, column {column!r}", n_classes=n_classes)
 
 
 class PoETrainer(BiasTrainer):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.modules import Pooling
 
+from hf_fairness._secrets import hide_token
+
 
 @dataclass
 class CCDConfig(SentenceTransformerTrainingArguments):
@@ -71,9 +73,16 @@ class CCDConfig(SentenceTransformerTrainingArguments):
     bias_weight: float = field(
         default=1.0,
         metadata={
-            "help": "Weight of the part that makes groups equally close (paper, equation 4: 1). 0 "
-            "makes a control run: "
-            "the same training without the method."
+            "help": "Weight of the part that makes groups equally close (paper, equation 4: 1). With 0 and without "
+            "dropout nothing pulls: the weights stay as they are."
+        },
+    )
+    shuffle_gaps: bool = field(
+        default=False,
+        metadata={
+            "help": "Make a control run: each text's gap between groups is pulled to the gap that another text has "
+            "under the original encoder, not to 0. Rows, order, steps, optimiser, weights of the loss and dropout are "
+            "those of the method."
         },
     )
     rho: str = field(
@@ -100,7 +109,15 @@ class CCDConfig(SentenceTransformerTrainingArguments):
     neutral_column: str = field(default="neutral", metadata={"help": "Column of the neutral texts."})
     group_columns: list[str] | None = field(
         default=None,
-        metadata={"help": "One text column per group, e.g. male female; default: every text column but the neutral."},
+        metadata={
+            "help": "One text column per group, e.g. male female; default: those that GroupVariants recorded, else "
+            "those of the attribute whose groups all have a column."
+        },
+    )
+
+    card_examples: bool = field(
+        default=False,
+        metadata={"help": "Show some training rows, word for word, in the model card; they are published with it."},
     )
 
     # The model.
@@ -153,6 +170,7 @@ class CCDConfig(SentenceTransformerTrainingArguments):
         self._check_method()
         self._check_model()
         super().__post_init__()
+        hide_token(self)
         if self.device.type == "cpu":
             # torch warns when it is asked to pin memory for an accelerator that is not there.
             self.dataloader_pin_memory = False

@@ -15,14 +15,15 @@ from datasets import Dataset, Features, List, Value
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.losses import KernelWidth, kernel_width
+from hf_fairness.losses.ccd import gaussian_kernel
 from hf_fairness.losses.columns import embed_columns
+from hf_fairness.measure.variants import read_variants
 from hf_fairness.utils import progress
 
 logger = logging.getLogger(__name__)
 
-#: Text columns that `hf_fairness.augment` adds beside the variants.
-PROVENANCE_COLUMNS = ("edits", "rejected_reason")
 REFERENCE_COLUMN = "label"
 
 
@@ -42,15 +43,28 @@ class CCDReferences:
         """The kernel's width for these distances; see `hf_fairness.losses.kernel_width`."""
         return kernel_width(torch.from_numpy(np.stack(list(self.distances.values()))), rho)
 
-    def add_to(self, dataset: Dataset) -> Dataset:
-        """The data set with the neutral texts' embeddings as column ``label``."""
+    def shuffled_closeness(self, rho: float, seed: int = 0) -> np.ndarray:
+        """Closeness of another row's groups to its neutral text, float32 of shape (rows, groups).
+
+        Rows are put into a random circle and each takes that of the next, so that none keeps its own (but a single
+        one). A control trained towards it keeps the gaps between groups that there are, on texts where they were not.
+        """
+        distances = np.stack(list(self.distances.values()), axis=1)
+        order = np.random.default_rng(seed).permutation(len(distances))
+        source = np.empty_like(order)
+        source[order] = np.roll(order, -1)
+        squared = torch.from_numpy(distances[source].astype(np.float64) ** 2)
+        return gaussian_kernel(squared, rho).float().numpy()
+
+    def add_to(self, dataset: Dataset, targets: np.ndarray | None = None) -> Dataset:
+        """The data set with the neutral texts' embeddings, and targets behind them, as column ``label``."""
         if REFERENCE_COLUMN in dataset.column_names:
             dataset = dataset.remove_columns(REFERENCE_COLUMN)
-        dimension = self.neutral.shape[1]
+        values = self.neutral if targets is None else np.concatenate([self.neutral, targets], axis=1)
         return dataset.add_column(
             REFERENCE_COLUMN,
-            list(self.neutral),
-            feature=List(Value("float32"), length=dimension),
+            list(values),
+            feature=List(Value("float32"), length=values.shape[1]),
         ).with_format("torch")
 
 
@@ -64,21 +78,22 @@ def text_columns(dataset: Dataset) -> list[str]:
     ]
 
 
-def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str] | None = None) -> list[str]:
-    """Which columns hold the groups' variants.
+def select_rows(
+    dataset: Dataset, neutral: str = NEUTRAL, groups: Sequence[str] | None = None
+) -> tuple[Dataset, list[str], int]:
+    """The rows that can train CCD, with their text columns only, as `hf_fairness.measure.variants` reads them.
 
     Args:
         dataset: rows with one text column per group and one neutral text column.
         neutral: name of the neutral column.
-        groups: names of the group columns; None takes every text column but the neutral one and those in
-            which `hf_fairness.augment` records what it did.
+        groups: names of the group columns; None means those that the rows record, or those of an attribute.
 
     Returns:
-        The group columns, at least two, in the order given or that of the data set.
+        The rows kept, with columns in the order groups, neutral; the group columns; and how many rows were left out.
 
     Raises:
         TypeError: not a `datasets.Dataset`.
-        ValueError: a column is missing or holds no text, or there are fewer than two groups.
+        ValueError: a column is missing or holds no text, a text is empty, or no row is left.
     """
     if isinstance(dataset, Mapping):
         raise TypeError(
@@ -90,6 +105,8 @@ def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str
             f"Got {type(dataset).__name__}, expected a datasets.Dataset: rho is taken over the whole training set. "
             "Build one with Dataset.from_dict(...), Dataset.from_list(...) or Dataset.from_generator(...)."
         )
+    if not len(dataset):
+        raise ValueError("The data set is empty: it has no rows to train on.")
     texts = text_columns(dataset)
     for column in [neutral, *(groups or [])]:
         if column not in texts:
@@ -98,83 +115,18 @@ def find_groups(dataset: Dataset, neutral: str = "neutral", groups: Sequence[str
             raise ValueError(
                 f"Column {column!r} {state}. Text columns of the data set: {', '.join(texts) or 'none'}."
                 + (f" Did you mean {close[0]!r}?" if close else "")
-                + " GroupVariants (hf_fairness.augment) makes one column per group and a neutral "
-                "one; other names "
-                "are given by group_columns and neutral_column."
+                + " GroupVariants (hf_fairness.augment) makes one column per group and a neutral one; other names are "
+                "given by group_columns and neutral_column."
             )
-    found = list(groups or (name for name in texts if name not in (neutral, *PROVENANCE_COLUMNS)))
-    if len(found) < 2:
-        raise ValueError(
-            f"Found text of {len(found)} group(s) ({', '.join(found) or 'none'}) beside "
-            f"{neutral!r}, expected at "
-            "least two: CCD compares groups. GroupVariants (hf_fairness.augment) makes one column per group."
-        )
-    columns = [*found, neutral]
+    read = read_variants(dataset, groups=groups, neutral=neutral)
+    columns = [*read.groups, neutral]
     for name in columns:
         longer = [other for other in columns if other.startswith(f"{name}_")]
         if longer:
             raise ValueError(
                 f"Columns {name!r} and {longer[0]!r} cannot be told apart once tokenised; rename one of them."
             )
-    return found
-
-
-def select_rows(dataset: Dataset, groups: Sequence[str], neutral: str) -> tuple[Dataset, int]:
-    """The rows that can train CCD, with their text columns only.
-
-    Left out are rows marked ``has_terms = False``, rows with a ``rejected_reason``, and rows whose variants are all
-    the same text: without an attribute term there is nothing to make equal.
-
-    Args:
-        dataset: rows with text columns.
-        groups: names of the group columns.
-        neutral: name of the neutral column.
-
-    Returns:
-        The rows kept, with columns in the order groups, neutral; and how many rows were left out.
-
-    Raises:
-        ValueError: a text is empty, or no row is left.
-    """
-    columns = [dataset[name][:] for name in (*groups, neutral)]
-    marked = dataset["has_terms"][:] if "has_terms" in dataset.column_names else [True] * len(dataset)
-    if "rejected_reason" in dataset.column_names:
-        marked = [mark and not reason for mark, reason in zip(marked, dataset["rejected_reason"][:], strict=True)]
-    keep = []
-    for index, (mark, *texts) in enumerate(zip(marked, *columns, strict=True)):
-        if not mark:
-            continue
-        for name, text in zip((*groups, neutral), texts, strict=True):
-            if text is None or not text.strip():
-                raise ValueError(
-                    f"Row {index} has an empty text in column {name!r}, expected one text per "
-                    "group and a neutral "
-                    "one. Drop such rows first, for example with dataset.filter."
-                )
-        if any(text != texts[0] for text in texts):
-            keep.append(index)
-    if not keep:
-        raise ValueError(
-            f"None of the {len(dataset)} rows can be used: "
-            + ("the data set is empty." if not len(dataset) else "no text holds a term of the attribute.")
-            + " CCD needs texts whose variants differ between groups; check language, attribute and column."
-        )
-    return dataset.select(keep).select_columns([*groups, neutral]), len(dataset) - len(keep)
-
-
-def refuse_source_column(dataset: Dataset, groups: Sequence[str]) -> None:
-    """Refuse a column of source texts among groups that nobody named."""
-    if len(groups) < 3:
-        return
-    rows = dataset[: min(len(dataset), 1000)]
-    for name in groups:
-        others = [rows[other] for other in groups if other != name]
-        if all(text in variants for text, *variants in zip(rows[name], *others, strict=True)):
-            raise ValueError(
-                f"Every text in column {name!r} also stands in another group's column. Is one of "
-                f"{', '.join(groups)} "
-                "the source text and not a group? Name the groups with group_columns."
-            )
+    return dataset.select(np.flatnonzero(read.kept)).select_columns(columns), list(read.groups), read.n_skipped
 
 
 @torch.no_grad()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import tempfile
 from collections.abc import Iterator
@@ -16,8 +17,11 @@ from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel
+from transformers.utils import is_peft_available
 
 from hf_fairness.trainers.ccd_config import CCDConfig
+from hf_fairness.trainers.precision import full_precision
+from hf_fairness.utils import foreign_code_refused
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +36,7 @@ class CCDEncoder:
     Attributes:
         model: the SentenceTransformer.
         head: the masked-language model whose encoder is the one inside ``model``; None if there is no head.
-        adapted: whether the encoder carries LoRA layers.
+        adapter: name of the adapter (LoRA layers) that is trained; None where all weights are.
         pooler_may_lack: whether the encoder may lack the pooler that opening its checkpoint adds.
     """
 
@@ -45,10 +49,15 @@ class CCDEncoder:
     ) -> None:
         self.model = model
         self.head = head
-        self.adapted = False
+        self.adapter: str | None = None
         self.pooler_may_lack = pooler_may_lack
         if head is not None:
             set_encoder(head, self.transformer.model)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether an adapter is trained."""
+        return self.adapter is not None
 
     @property
     def transformer(self) -> Transformer:
@@ -81,11 +90,43 @@ class CCDEncoder:
                 f"lora_target_modules={targets}: {error} "
                 f"Its linear layers are called {', '.join(sorted(names))}."
             ) from error
-        self.adapted = True
+        self.adapter = ADAPTER
+
+    def take_adapter(self, *, add_new: bool) -> None:
+        """Settle what becomes of adapters that the model came with.
+
+        The one active adapter is trained on if nothing but it can be trained: that is what its maker asked for.
+        Else (``add_new``, several adapters, an adapter loaded for use alone) they are merged into the weights, which
+        changes no embedding, and the weights are trained. What is saved has no adapter in either case.
+        """
+        if not isinstance(self.model[0], Transformer) or not is_peft_available():
+            return
+        from peft import PeftModel
+        from peft.tuners.tuners_utils import BaseTunerLayer
+
+        model: Any = self.transformer.model
+        if isinstance(model, PeftModel):
+            inner = model.get_base_model()
+            inner.peft_config, inner._hf_peft_config_loaded = dict(model.peft_config), True
+            self.transformer.model = model = inner
+        layers = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
+        if not layers:
+            return
+        active = {name for layer in layers for name in layer.active_adapters}
+        trainable = [name for name, value in model.named_parameters() if value.requires_grad]
+        if len(active) == 1 and trainable and all(".lora_" in name for name in trainable) and not add_new:
+            self.adapter = active.pop()
+            logger.info("The model's adapter %r is trained on; what is saved has it merged.", self.adapter)
+            return
+        self.transformer.model = merge_lora(model).requires_grad_(True)
+        logger.info("The model's adapters (%s) are merged into its weights before training.", ", ".join(sorted(active)))
 
     @contextmanager
     def as_saved(self) -> Iterator[None]:
         """Within the block the first module holds what belongs on disk: LoRA merged, the head on top."""
+        if self.head is None and not self.adapted:
+            yield
+            return
         trained = self.transformer.model
         plain = merge_lora(trained) if self.adapted else trained
         try:
@@ -101,8 +142,13 @@ class CCDEncoder:
                 set_encoder(self.head, trained)
 
     def save_adapter(self, folder: Path) -> None:
-        """Save the LoRA weights alone, for training on and for PEFT users."""
+        """Save the LoRA weights alone, for training on and for PEFT users; no path of this machine goes with them."""
         self.transformer.model.save_pretrained(folder / ADAPTER_FOLDER)
+        path = folder / ADAPTER_FOLDER / "adapter_config.json"
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if Path(config.get("base_model_name_or_path") or "").exists():
+            config["base_model_name_or_path"] = None
+            path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
     def load_adapter(self, folder: Path) -> None:
         """Load LoRA weights that `save_adapter` wrote."""
@@ -114,7 +160,7 @@ class CCDEncoder:
                 f"{path} does not exist, so {folder} is no checkpoint of a LoRA run. "
                 "Resume with the same use_peft as the run that wrote it."
             )
-        set_peft_model_state_dict(self.transformer.model, load_file(path), adapter_name=ADAPTER)
+        set_peft_model_state_dict(self.transformer.model, load_file(path), adapter_name=str(self.adapter))
 
 
 def set_encoder(head: PreTrainedModel, encoder: PreTrainedModel) -> None:
@@ -134,6 +180,8 @@ def merge_lora(model: PreTrainedModel) -> PreTrainedModel:
             parent, _, child = name.rpartition(".")
             setattr(merged.get_submodule(parent), child, module.get_base_layer())
     merged._hf_peft_config_loaded = False
+    if hasattr(merged, "_weight_conversions"):
+        del merged._weight_conversions  # of the adapter: saving would rename the weights by it
     if hasattr(merged, "peft_config"):
         del merged.peft_config
     return merged
@@ -160,16 +208,26 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
     """
     if isinstance(model, SentenceTransformer):
         encoder = CCDEncoder(model)
+    elif any(parent.__name__ == "PeftModel" for parent in type(model).__mro__):
+        raise TypeError(
+            f"model is a {type(model).__name__}. Pass model.merge_and_unload(), with use_peft=True in the config to "
+            "train new LoRA layers on it; or a SentenceTransformer that has the adapter."
+        )
     elif isinstance(model, PreTrainedModel):
-        encoder = _from_transformers(model, args, tokenizer)
+        with foreign_code_refused(type(model).__name__):
+            encoder = _from_transformers(model, args, tokenizer)
     elif isinstance(model, (str, Path)):
-        encoder = _from_path(str(model), args)
+        with foreign_code_refused(model):
+            encoder = _from_path(str(model), args)
     else:
         raise TypeError(
             f"model is a {type(model).__name__}, expected a model id, a folder, a SentenceTransformer or a "
             "transformers model."
         )
+    encoder.take_adapter(add_new=args.use_peft)
     _check_encoder(encoder, args)
+    full_precision(encoder.model)
+    full_precision(encoder.head)
     encoder.model.to(args.device)
     if args.max_length is not None:
         encoder.model.max_seq_length = args.max_length
@@ -204,15 +262,15 @@ def _from_path(path: str, args: CCDConfig) -> CCDEncoder:
         raise ValueError(f"{path} is a file, expected a model's folder or its id on the Hub.")
     config = None
     if not folder.is_dir() or (folder / "config.json").is_file():
-        config = AutoConfig.from_pretrained(path)
+        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
         _refuse_decoder(config, path)
     head = _open_head(path, config, args) if config is not None else None
     device = str(args.device)
     from sentence_transformers.util import is_sentence_transformer_model
 
     if is_sentence_transformer_model(path):
-        return CCDEncoder(SentenceTransformer(path, device=device), head)
-    return CCDEncoder(_with_pooling(Transformer(path), args, path), head)
+        return CCDEncoder(SentenceTransformer(path, device=device, trust_remote_code=False), head)
+    return CCDEncoder(_with_pooling(_transformer(path), args, path), head)
 
 
 def _from_transformers(model: PreTrainedModel, args: CCDConfig, tokenizer: Any) -> CCDEncoder:
@@ -225,15 +283,21 @@ def _from_transformers(model: PreTrainedModel, args: CCDConfig, tokenizer: Any) 
                 f"{type(model).__name__} was built in memory, so its tokenizer is unknown: pass "
                 "processing_class=tokenizer."
             )
-        tokenizer = AutoTokenizer.from_pretrained(model.name_or_path)
+        tokenizer = AutoTokenizer.from_pretrained(model.name_or_path, trust_remote_code=False)
     with tempfile.TemporaryDirectory() as folder:  # the module can only be opened from a folder
         base.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        transformer = Transformer(folder)
+        transformer = _transformer(folder)
     transformer.model = base  # train the caller's own weights
     opened = _with_pooling(transformer, args, type(model).__name__)
     head = model if has_head and args.keep_mlm_head is not False else None
     return CCDEncoder(opened, head, pooler_may_lack=True)
+
+
+def _transformer(folder: str) -> Transformer:
+    """The module of a folder or id; it hands the three groups of options to what opens config, model and tokenizer."""
+    kinds = ("config_kwargs", "model_kwargs", "processor_kwargs")
+    return Transformer(folder, **{kind: {"trust_remote_code": False} for kind in kinds})
 
 
 def _with_pooling(transformer: Transformer, args: CCDConfig, name: str) -> SentenceTransformer:
@@ -280,7 +344,7 @@ def _open_head(path: str, config: Any, args: CCDConfig) -> PreTrainedModel | Non
     named = any(name.endswith("ForMaskedLM") for name in config.architectures or [])
     if args.keep_mlm_head is False or not (named or args.keep_mlm_head):
         return None
-    model, report = AutoModelForMaskedLM.from_pretrained(path, output_loading_info=True)
+    model, report = AutoModelForMaskedLM.from_pretrained(path, output_loading_info=True, trust_remote_code=False)
     prefix = f"{model.base_model_prefix}."
     missing = sorted(key for key in report["missing_keys"] if not key.startswith(prefix))
     if not missing:

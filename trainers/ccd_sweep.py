@@ -111,18 +111,16 @@ def sweep_beta(
 
 def _measure(trainer: CCDTrainer) -> dict[str, Any]:
     """Validation losses of the model that is loaded now, by part and unweighted."""
-    beta, losses = trainer.loss.beta, []
-    for weight in (0.0, 1.0):
-        trainer.loss.beta = weight
-        losses.append(trainer.evaluate()["eval_loss"])
+    beta, trainer.loss.beta = trainer.loss.beta, 1.0
+    found = trainer.evaluate()
     trainer.loss.beta = beta
-    bias, both = losses
+    bias, rep = found["eval_loss_bias"], found["eval_loss_rep"]
     best = trainer.state.best_model_checkpoint
     return {
         "rho": trainer.kernel.rho,
         "loss_bias": bias,
-        "loss_rep": both - bias,
-        "eval_loss": bias + beta * (both - bias),
+        "loss_rep": rep,
+        "eval_loss": bias + beta * rep,
         "best_step": int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step,
     }
 

@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from transformers import PreTrainedModel
@@ -20,16 +21,12 @@ from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.losses import CCDLoss
 from hf_fairness.trainers.ccd_config import CCDConfig
-from hf_fairness.trainers.ccd_data import (
-    CCDReferences,
-    embed_references,
-    find_groups,
-    refuse_source_column,
-    select_rows,
-)
+from hf_fairness.trainers.ccd_data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
 from hf_fairness.trainers.ccd_model import open_encoder
-from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint, rank_sums
+from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.dropout import dropout_off, is_deterministic
+from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -38,22 +35,23 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "ccd_config.json"
 
 
-class CCDTrainer(SentenceTransformerTrainer):
+class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
     """Train an encoder until its embeddings are as close to the neutral text for one group as for another.
 
     A `SentenceTransformerTrainer` with three differences: it opens any kind of encoder, it prepares rows made
     by ``GroupVariants`` (reference embeddings and kernel width, once, with the original encoder), and what it
     saves opens anywhere (LoRA merged, a masked-language-model head kept).
 
-    Logged: ``loss`` and its parts ``loss_bias`` and ``loss_rep``, and in validation the same with ``eval_``
-    before them, all averaged over processes.
+    Logged: ``loss`` and its parts ``loss_bias`` and ``loss_rep``, averaged over steps and processes, and in
+    validation the same with ``eval_`` before them, averaged over rows: there the parts add up to the loss.
 
     Args:
         model: id or folder of a model, a SentenceTransformer, or a transformers model. Objects are trained in
             place.
         args: settings; None means ``CCDConfig(output_dir="tmp_trainer")``.
-        train_dataset: rows with one text column per group and a neutral one, as ``GroupVariants`` makes them.
-            Rows with ``has_terms = False`` and rows whose variants are all alike are left out, and counted.
+        train_dataset: rows with one text column per group and a neutral one, as ``GroupVariants`` makes them; all
+            other columns are ignored. Rows with ``has_terms = False`` or a ``rejected_reason`` and rows whose variants
+            are all alike are left out, and counted.
         eval_dataset: the same for validation; None holds out the last rows of ``train_dataset``.
         processing_class: tokenizer of a transformers model; None opens the one it came with.
         references: embeddings and distances of ``train_dataset`` and ``eval_dataset`` that another trainer
@@ -102,10 +100,18 @@ class CCDTrainer(SentenceTransformerTrainer):
         self.base_model = _name_of(model)
         self.encoder = open_encoder(model, args, processing_class)
         self.references = dict(references or {})
-        splits = {name: self._add_references(args, name, split) for name, split in splits.items()}
+        for name, split in splits.items():
+            self._embed(args, name, split)
         self.kernel = self.references["train"].kernel_width(args.rho)
+        for name, split in splits.items():
+            found = self.references[name]
+            splits[name] = found.add_to(
+                split, found.shuffled_closeness(self.kernel.rho, args.seed) if args.shuffle_gaps else None
+            )
         if args.use_peft:
             self.encoder.add_lora(args)
+        # The widget would show texts; the usage snippet would encode some at every save, a head in the encoder's place.
+        self.encoder.model.model_card_data.generate_widget_examples = False
         self._derive_steps(args, len(splits["train"]))
         if "eval" in splits and args.world_size > 1:
             self._fit_eval_batches(args, len(splits["eval"]))
@@ -117,20 +123,33 @@ class CCDTrainer(SentenceTransformerTrainer):
             loss=CCDLoss(self.encoder.model, rho=self.kernel.rho, beta=args.beta, bias_weight=args.bias_weight),
             **kwargs,
         )
+        stop_when_diverged(self)
+        self._describe_data()
+
+    def _describe_data(self) -> None:
+        """Have the model card say what the data are: without the reference vectors, and without texts unless asked."""
+        card = self.model.model_card_data
+        card.widget, card.usage_examples, card.usage_examples_display = [], None, None
+        for kind, rows in (("train", self.train_dataset), ("eval", self.eval_dataset)):
+            if rows is None:
+                continue
+            known = getattr(card, f"{kind}_datasets")
+            described = card.extract_dataset_metadata(
+                rows.remove_columns(REFERENCE_COLUMN), dataset_metadata=known, loss=self.loss, dataset_type=kind
+            )
+            for one in described if not self.args.card_examples else ():
+                for key in ("examples", "examples_table", "_example_columns"):
+                    one.pop(key, None)
+            setattr(card, f"{kind}_datasets", described)
 
     def _prepare_rows(
         self, args: CCDConfig, train_dataset: Dataset, eval_dataset: Dataset | None
     ) -> dict[str, Dataset]:
         """Usable rows of both splits; sets ``groups`` and ``n_skipped``."""
-        self.groups = find_groups(train_dataset, args.neutral_column, args.group_columns)
-        if args.group_columns is None:
-            refuse_source_column(train_dataset, self.groups)
-            logger.info("Groups: columns %s.", ", ".join(self.groups))
-        train, self.n_skipped = select_rows(train_dataset, self.groups, args.neutral_column)
+        train, self.groups, self.n_skipped = select_rows(train_dataset, args.neutral_column, args.group_columns)
         splits = {"train": train}
         if eval_dataset is not None:
-            find_groups(eval_dataset, args.neutral_column, self.groups)
-            splits["eval"], skipped = select_rows(eval_dataset, self.groups, args.neutral_column)
+            splits["eval"], _, skipped = select_rows(eval_dataset, args.neutral_column, self.groups)
             self.n_skipped += skipped
         elif IntervalStrategy(args.eval_strategy) != IntervalStrategy.NO:
             held_out = args.validation_rows or min(1000, max(1, len(train) // 10))
@@ -145,13 +164,13 @@ class CCDTrainer(SentenceTransformerTrainer):
         logger.info("CCD uses %s; %d rows without attribute terms are left out.", counts, self.n_skipped)
         return splits
 
-    def _add_references(self, args: CCDConfig, name: str, rows: Dataset) -> Dataset:
-        """Add the original encoder's embeddings of the neutral texts to a split."""
+    def _embed(self, args: CCDConfig, name: str, rows: Dataset) -> None:
+        """Make sure of the original encoder's embeddings and distances of a split."""
         if name not in self.references:
             self.references[name] = embed_references(
                 self.encoder.model,
                 rows,
-                self.groups if name == "train" else [],
+                self.groups,
                 args.neutral_column,
                 collator=self.get_data_collator(self.encoder.model, args),
                 batch_size=args.per_device_eval_batch_size,
@@ -165,7 +184,6 @@ class CCDTrainer(SentenceTransformerTrainer):
                 f"references[{name!r}] belong to {len(found.neutral)} rows, but the data set has {len(rows)} usable "
                 "rows. Share references between runs on the same data and settings only."
             )
-        return found.add_to(rows)
 
     @staticmethod
     def _derive_steps(args: CCDConfig, n_rows: int) -> None:
@@ -227,12 +245,38 @@ class CCDTrainer(SentenceTransformerTrainer):
                 )
             return super().train(resume_from_checkpoint, *args, **kwargs)
 
+    def track_loss_components(self, loss: dict[str, torch.Tensor]) -> None:
+        """Training: as the parent does. Validation: kept for `prediction_step`, which knows the number of rows."""
+        if self.model.training:
+            super().track_loss_components(loss)
+        else:
+            self._last_parts = {name: value.detach() for name, value in loss.items()}
+
+    def prediction_step(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """As the parent, and keep the parts of the loss once per row, gathered as the Trainer gathers the loss."""
+        n_rows = len(inputs[REFERENCE_COLUMN])
+        found = super().prediction_step(model, inputs, *args, **kwargs)
+        for name, value in self._last_parts.items():
+            per_row = self.accelerator.gather_for_metrics(value.repeat(n_rows))
+            self._eval_parts.setdefault(name, []).append(per_row.double().cpu())
+        return found
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> Any:
+        """As the parent; its metrics hold the parts of the loss too, each averaged over rows as the loss is."""
+        self._eval_parts: dict[str, list[torch.Tensor]] = {}
+        found = super().evaluation_loop(*args, **kwargs)
+        prefix = kwargs.get("metric_key_prefix", args[4] if len(args) > 4 else "eval")
+        for name, values in self._eval_parts.items():
+            found.metrics[f"{prefix}_{name}"] = torch.cat(values).mean().item()
+        return found
+
     def describe_run(self) -> dict[str, Any]:
         """What this run was made of, as saved in ``ccd_config.json``."""
         return {
             "base_model": self.base_model,
             "beta": self.args.beta,
             "bias_weight": self.args.bias_weight,
+            "shuffle_gaps": self.args.shuffle_gaps,
             "rho": self.kernel.rho,
             "rho_mode": self.kernel.mode,
             "kernel_share_low": self.kernel.share_low,
@@ -243,7 +287,7 @@ class CCDTrainer(SentenceTransformerTrainer):
             "n_train": len(self.train_dataset),
             "n_eval": len(self.eval_dataset) if self.eval_dataset is not None else 0,
             "n_skipped": self.n_skipped,
-            "lora": self.args.use_peft,
+            "lora": self.encoder.adapted,
             "mlm_head": self.encoder.head is not None,
             "dropout": self.args.dropout,
             "processes": self.args.world_size,
@@ -256,13 +300,29 @@ class CCDTrainer(SentenceTransformerTrainer):
         if not path.is_file():
             raise ValueError(f"{folder} is no checkpoint of a CCDTrainer: it has no {RUN_FILE}.")
         before, now = json.loads(path.read_text(encoding="utf-8")), self.describe_run()
-        for key in ("rho", "beta", "bias_weight", "group_columns", "n_train", "lora", "mlm_head"):
+        for key in ("rho", "beta", "bias_weight", "shuffle_gaps", "group_columns", "n_train", "lora", "mlm_head"):
             same = math.isclose(before[key], now[key], rel_tol=1e-4) if key == "rho" else before[key] == now[key]
             if not same:
                 raise ValueError(
                     f"The checkpoint was trained with {key} = {before[key]!r}, this run has {now[key]!r}. Build the "
                     f"trainer with the original model ({before['base_model']}), the same data and settings."
                 )
+
+    def progress(self) -> dict[str, Any]:
+        """Also the parts of the loss, and the rows of the card's table."""
+        sums = rank_sums(self.accum_loss_components["train"], self.args)
+        return {**super().progress(), "parts": sums, "card": self.model.model_card_data.training_logs}
+
+    def restore_progress(self, saved: dict[str, Any]) -> None:
+        """Undo `progress`."""
+        super().restore_progress(saved)
+        rank = self.args.process_index
+        self.accum_loss_components["train"] = {
+            name: torch.tensor(values[rank], device=self.args.device)
+            for name, values in saved["parts"].items()
+            if len(values) == self.args.world_size
+        }
+        self.model.model_card_data.training_logs = saved["card"]
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Save a model that opens without code of ours; LoRA weights also on their own, to train on."""
@@ -278,7 +338,7 @@ class CCDTrainer(SentenceTransformerTrainer):
         if self.encoder.adapted:
             self.encoder.load_adapter(Path(checkpoint_path))
         elif self.encoder.pooler_may_lack:
-            saved = SentenceTransformer(checkpoint_path, device="cpu").state_dict()
+            saved = SentenceTransformer(checkpoint_path, device="cpu", trust_remote_code=False).state_dict()
             missing, _ = self.model.load_state_dict(saved, strict=False)
             if missing:
                 raise ValueError(f"{checkpoint_path} lacks weights of the model: {', '.join(missing)}.")

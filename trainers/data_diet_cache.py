@@ -14,7 +14,7 @@ from torch import nn
 from transformers import TrainingArguments
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
-from hf_fairness.runs import atomic_write_bytes, content_key
+from hf_fairness.runs import atomic_write_bytes, content_key, remove_left_overs
 from hf_fairness.trainers.data_diet_config import DataDietSettings
 from hf_fairness.trainers.data_diet_record import PairedRows, Scores, pack_arrays, score_names, unpack_arrays
 
@@ -65,6 +65,7 @@ def remembered(path: Path, compute: Callable[[], Scores]) -> Scores:
         broadcast_object_list(found)
         if main:
             atomic_write_bytes(path, pack_arrays(found[0]))
+            remove_left_overs(path.parent, shared=True)
     scores: Scores = found[0]
     return scores
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from transformers import TrainingArguments
 
+from hf_fairness._secrets import hide_token
+from hf_fairness.scores.rankings import DEFAULT_BASE
+
 #: When `GEPruningCallback` scores: before training, on short runs of their own, or in the middle of it.
 MODES = ("restart", "continue")
 #: What the short runs are trained on.
@@ -33,10 +36,10 @@ class DataDietSettings:
         default=0.3, metadata={"help": "Share of the counterfactual examples to keep, 0 to 1."}
     )
     counterfactual_base: str = field(
-        default="all",
+        default=DEFAULT_BASE,
         metadata={
-            "help": "What counterfactual_fraction is a share of: 'all' examples (paper), or the 'changed' ones, which "
-            "have a counterfactual."
+            "help": "What counterfactual_fraction is a share of: the 'changed' examples, which have a counterfactual, "
+            "so that every ranking keeps equally many; or 'all' (paper), where ascending rankings keep hardly any."
         },
     )
     order: str | None = field(
@@ -146,6 +149,7 @@ class DataDietConfig(TrainingArguments, DataDietSettings):
         """Check the fields, then let the parent do the same."""
         self.check_settings()
         super().__post_init__()
+        hide_token(self)
         if self.device.type == "cpu":
             # torch warns when it is asked to pin memory for an accelerator that is not there.
             self.dataloader_pin_memory = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from hf_fairness.measure.pairs import Pairs, read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, content_key
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.trainers.data_diet_config import DataDietSettings
+from hf_fairness.utils import FairnessWarning
 
 Mask = NDArray[np.bool_]
 Scores = dict[str, NDArray[np.float64]]
@@ -67,7 +69,9 @@ class PairedRows:
         places = [pairs.factual, pairs.counterfactual]
         rows = cls(dataset, pairs, content_key(dataset.select_columns(list(columns)).with_format(None), *places))
         if settings.ranking in RANKINGS:  # a rehearsal, so that what is wrong is said before anything is trained
-            rows.prune(settings, dict.fromkeys(RANKINGS[settings.ranking].scores, np.zeros(pairs.n)), seed=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FairnessWarning)  # of scores that are none yet
+                rows.prune(settings, dict.fromkeys(RANKINGS[settings.ranking].scores, np.zeros(pairs.n)), seed=0)
         else:
             raise ValueError(f"ranking is {settings.ranking!r}, expected one of {', '.join(RANKINGS)}.")
         forgets = "forgetting" in RANKINGS[settings.ranking].scores

@@ -24,6 +24,7 @@ from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_cache import arguments_key, remembered, scores_path
 from hf_fairness.trainers.data_diet_config import DataDietSettings
 from hf_fairness.trainers.data_diet_record import Mask, PairedRows, Scores, score_names
+from hf_fairness.trainers.divergence import stop_when_diverged
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def short_trainer(
         model=copy.deepcopy(model) if model_init is None else None, args=args, model_init=model_init, **parts
     )
     trainer.remove_callback(PrinterCallback)
-    return trainer
+    return stop_when_diverged(trainer)
 
 
 def take_rows(dataset: Any, rows: PairedRows, settings: DataDietSettings) -> Any:

@@ -6,13 +6,17 @@ Source: Zayed et al. 2023, *Deep Learning on a Healthy Data Diet: Finding Import
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from datasets import Dataset
 from transformers import Trainer, TrainingArguments
 
-from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.refine.columns import column_values
+from hf_fairness.scores.class_labels import class_numbers
+from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_record import PairedRows, Pruned, describe
 from hf_fairness.trainers.data_diet_scores import (
@@ -22,11 +26,14 @@ from hf_fairness.trainers.data_diet_scores import (
     short_trainer,
     take_rows,
 )
+from hf_fairness.trainers.divergence import stop_when_diverged
+from hf_fairness.trainers.hidden_token import HiddenToken
+from hf_fairness.trainers.precision import full_precision
 
 logger = logging.getLogger(__name__)
 
 
-class DataDietTrainer(Trainer):
+class DataDietTrainer(Resumable, HiddenToken, Trainer):
     """Score the examples over short runs, then train anew on those that are kept.
 
     What it saves: steps. Training runs over ``train_dataset.select(kept)``, so an epoch is as much shorter as the data
@@ -41,8 +48,9 @@ class DataDietTrainer(Trainer):
     ``<output_dir>/data_diet/`` and used again by a run with the same weights, data and settings.
 
     Args:
-        model: a sequence classifier with two classes or more; it may carry LoRA adapters. Its weights at the
-            beginning of `train` are those that every short run starts from.
+        model: a sequence classifier with two classes or more; it may carry LoRA adapters. It is trained in float32
+            (see `precision.full_precision`). Its weights at the beginning of `train` are those that every short run
+            starts from.
         args: settings; None means ``DataDietConfig(output_dir="tmp_trainer")``.
         train_dataset: texts with labels and counterfactuals, as ``CounterfactualSwap`` or
             ``CounterfactualAugmentation`` makes them. ``input_ids``, if present, are used as they are in the latter
@@ -93,8 +101,10 @@ class DataDietTrainer(Trainer):
         elif isinstance(eval_dataset, Dataset):
             eval_dataset = self._tokenize(eval_dataset, processing_class, args)
         self.pruned: Pruned | None = None
+        if kwargs.get("model_init") is not None:
+            kwargs["model_init"] = _in_full_precision(kwargs["model_init"])
         super().__init__(
-            model=model,
+            model=full_precision(model),
             args=args,
             train_dataset=self.rows.dataset,
             eval_dataset=eval_dataset,
@@ -104,6 +114,7 @@ class DataDietTrainer(Trainer):
         # Most classifiers take any keyword and ignore the number of items: their loss is the mean over a batch, which
         # Trainer would then multiply by the processes and not divide by the steps of accumulation.
         self.model_accepts_loss_kwargs = False
+        stop_when_diverged(self)
         check_classifier(self.model, self.rows, args, processing_class)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -181,8 +192,23 @@ class DataDietTrainer(Trainer):
         if label not in ("label", "labels") and label in dataset.column_names:
             dataset = dataset.remove_columns([name for name in ("label", "labels") if name in dataset.column_names])
             dataset = dataset.add_column("labels", dataset.with_format(None)[label])
+            label = "labels"
+        if label in dataset.column_names and not str(dataset.features[label].dtype).startswith("int"):
+            # A classifier takes labels that are floats, be they whole, for a task of several labels per text.
+            numbers = class_numbers(column_values(dataset, label), f"column {label!r}")
+            dataset = dataset.remove_columns(label).add_column(label, numbers.tolist())
         if "input_ids" in dataset.column_names or args.text_column not in dataset.column_names:
             return dataset
         options = {"truncation": True, "max_length": args.max_length}
         with args.main_process_first(desc="tokenizing"):
             return dataset.map(tokenizer, batched=True, input_columns=args.text_column, fn_kwargs=options)
+
+
+def _in_full_precision(model_init: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with weights to be trained."""
+
+    @wraps(model_init)  # Trainer looks at its parameters
+    def made(*args: Any) -> Any:
+        return full_precision(model_init(*args))
+
+    return made

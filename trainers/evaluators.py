@@ -172,7 +172,7 @@ class CCEDEvaluator(_BiasEvaluator):
 
     Args:
         variants: output of ``GroupVariants``, or a mapping of group names and ``neutral`` to lists of texts.
-        groups: the group columns; None means all but ``neutral`` and what says where rows come from.
+        groups: the group columns; None means those that ``GroupVariants`` recorded, or those of an attribute.
         neutral: column of the neutral texts.
         name: put before every metric, with an underscore.
         batch_size: texts per forward pass.
@@ -217,14 +217,12 @@ class CCEDEvaluator(_BiasEvaluator):
         )
         if n_bootstrap < 1:
             raise ValueError(f"n_bootstrap must be at least 1; got {n_bootstrap}.")
-        self.n_texts = len(read_variants(variants, groups=groups, neutral=neutral).neutral)
-        self.variants, self.groups, self.neutral = variants, groups, neutral
+        self.variants, self.neutral = read_variants(variants, groups=groups, neutral=neutral), neutral
 
     def _measure(self, model: Any) -> dict[str, float]:
         result = cced(
             model,
             self.variants,
-            groups=self.groups,
             neutral=self.neutral,
             n_bootstrap=self.n_bootstrap,
             seed=self.seed,
@@ -236,7 +234,7 @@ class CCEDEvaluator(_BiasEvaluator):
 
     def get_config_dict(self) -> dict[str, Any]:
         """What the model card says of this evaluator."""
-        return {"n_texts": self.n_texts, **super().get_config_dict()}
+        return {"n_texts": len(self.variants.neutral), **super().get_config_dict()}
 
 
 def _with_interval(result: dict[str, Any], key: str) -> dict[str, float]:

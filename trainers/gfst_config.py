@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from transformers import Seq2SeqTrainingArguments
 
+from hf_fairness._secrets import hide_token
+
 
 @dataclass
 class GFSTConfig(Seq2SeqTrainingArguments):
@@ -107,6 +109,7 @@ class GFSTConfig(Seq2SeqTrainingArguments):
         """Check the fields, then let the parent do the same."""
         self._check()
         super().__post_init__()
+        hide_token(self)
         if self.device.type == "cpu":
             # torch warns when it is asked to pin memory for an accelerator that is not there.
             self.dataloader_pin_memory = False

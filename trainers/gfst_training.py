@@ -6,7 +6,6 @@ Source: Choubey et al. 2021, *GFST: Gender-Filtered Self-Training for More Accur
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import math
 import shutil
@@ -17,15 +16,18 @@ from typing import Any
 import torch
 from datasets import Dataset
 from torch.nn import functional
-from transformers import DataCollatorForSeq2Seq, EarlyStoppingCallback, Seq2SeqTrainer, TrainerState
-from transformers.trainer import TRAINER_STATE_NAME
+from transformers import DataCollatorForSeq2Seq, EarlyStoppingCallback, Seq2SeqTrainer
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 
 from hf_fairness.measure.translation import token_limit
+from hf_fairness.measure.translation_languages import decoder_inputs, set_languages
 from hf_fairness.trainers.averaging import KeepWeights, average_weights
-from hf_fairness.trainers.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint
+from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.gfst_config import GFSTConfig
+from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.trainers.length_groups import LengthGroups, SetEpoch
+from hf_fairness.trainers.precision import full_precision
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -56,13 +58,25 @@ class TranslationLoss:
         return total / (labels.ne(IGNORED).sum() if num_items_in_batch is None else num_items_in_batch)
 
 
-class TranslationTrainer(Seq2SeqTrainer):
+class PairCollator(DataCollatorForSeq2Seq):
+    """Makes the decoder's inputs for every model: the loss takes the labels away before the forward pass."""
+
+    def __call__(self, features: Any, return_tensors: str | None = None) -> Any:
+        """A padded batch."""
+        batch = super().__call__(features, return_tensors)
+        if "decoder_input_ids" not in batch:
+            batch["decoder_input_ids"] = decoder_inputs(self.model, batch["labels"])
+        return batch
+
+
+class TranslationTrainer(Resumable, HiddenToken, Seq2SeqTrainer):
     """A `Seq2SeqTrainer` whose batches of one length come in an order that a resumed run finds again."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.set_epoch = SetEpoch()
         self.add_callback(self.set_epoch)
+        stop_when_diverged(self)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         """Group rows by length as `LengthGroups` does."""
@@ -89,8 +103,9 @@ def train_translator(
     """Train an encoder-decoder on pairs of texts, and end with the mean of its last checkpoints.
 
     Args:
-        model: an ``AutoModelForSeq2SeqLM``; trained in place.
-        tokenizer: of the model. One of several languages must have its ``src_lang`` and ``tgt_lang`` set.
+        model: an ``AutoModelForSeq2SeqLM``; trained in place, in float32 (see `precision.full_precision`).
+        tokenizer: of the model. One of several languages must have its ``src_lang`` and ``tgt_lang`` set
+            (:func:`hf_fairness.measure.translation_languages.set_languages`).
         train: pairs, in the columns that ``args`` names.
         args: settings.
         eval_dataset: pairs for validation and early stopping; None: neither.
@@ -105,7 +120,7 @@ def train_translator(
 
     Raises:
         TypeError: ``train`` is no Dataset, or ``args`` no GFSTConfig.
-        ValueError: a missing column, or no pair that can be trained on.
+        ValueError: a missing column, no pair that can be trained on, or a model of many languages without a target.
         FileExistsError: there are checkpoints in ``args.output_dir``, and ``resume`` is false.
 
     Warns:
@@ -116,6 +131,7 @@ def train_translator(
     """
     if not isinstance(args, GFSTConfig):
         raise TypeError(f"args is a {type(args).__name__}, expected a GFSTConfig.")
+    full_precision(model)
     rows, left_out = encode_pairs(train, model, tokenizer, args, name="train")
     held_out = None
     if eval_dataset is not None:
@@ -124,8 +140,7 @@ def train_translator(
         args = copy.copy(args)
         args.eval_strategy = IntervalStrategy.NO
     callbacks: list[Any] = []
-    stops = args.eval_strategy != IntervalStrategy.NO and args.early_stopping_patience is not None
-    if stops:
+    if args.eval_strategy != IntervalStrategy.NO and args.early_stopping_patience is not None:
         callbacks.append(EarlyStoppingCallback(args.early_stopping_patience))
     weights = KeepWeights(args.output_dir, args.average_checkpoints)
     if args.average_checkpoints:
@@ -135,17 +150,13 @@ def train_translator(
         args=args,
         train_dataset=rows,
         eval_dataset=held_out,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        data_collator=PairCollator(tokenizer, model=model),
         processing_class=tokenizer,
         compute_loss_func=TranslationLoss(args.label_smoothing_factor),
         callbacks=callbacks,
     )
     checkpoint = _clear_the_way(args, resume)
-    if checkpoint is not None and stops and _has_stopped(checkpoint, args):
-        trainer.state = TrainerState.load_from_json(str(Path(checkpoint, TRAINER_STATE_NAME)))
-        trainer._load_from_checkpoint(checkpoint)
-    else:
-        trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=checkpoint)
     history = _history(trainer) | {"n": len(rows), **left_out}
     trainer.accelerator.wait_for_everyone()
     history["averaged"] = _average(trainer, weights.kept() if args.average_checkpoints else {})
@@ -163,7 +174,7 @@ def encode_pairs(
 
     Raises:
         TypeError: ``pairs`` is no Dataset.
-        ValueError: a missing column, or no pair is left.
+        ValueError: a missing column, no pair is left, or a model of many languages without a target.
     """
     if not isinstance(pairs, Dataset):
         raise TypeError(f"{name} is a {type(pairs).__name__}, expected a datasets.Dataset of pairs.")
@@ -174,6 +185,7 @@ def encode_pairs(
             f"{name} has no column {missing[0]!r}; it has {', '.join(pairs.column_names) or 'none'}. Name the columns "
             "with source_column and target_column."
         )
+    set_languages(model, tokenizer)
     limit = token_limit(model, tokenizer)
     with args.main_process_first(desc="tokenizing"):
         rows = pairs.select_columns(columns).map(
@@ -229,13 +241,6 @@ def _clear_the_way(args: GFSTConfig, resume: bool) -> str | None:
             if whole is None or int(path.name.rpartition("-")[2]) > int(whole.rpartition("-")[2]):
                 shutil.rmtree(path, ignore_errors=True)
     return whole
-
-
-def _has_stopped(checkpoint: str, args: GFSTConfig) -> bool:
-    """Whether early stopping had ended the run when the checkpoint was written."""
-    state = json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-    saved = state.get("stateful_callbacks", {}).get(EarlyStoppingCallback.__name__, {})
-    return bool(saved.get("attributes", {}).get("early_stopping_patience_counter", 0) >= args.early_stopping_patience)
 
 
 def _history(trainer: Seq2SeqTrainer) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from hf_fairness._encoder_adapters import is_a
 from hf_fairness.trainers.ibadr_config import IBADRConfig
 from hf_fairness.trainers.ibadr_format import SampleFormat
 from hf_fairness.trainers.ibadr_sampling import sample_length, shared_work
+from hf_fairness.trainers.precision import full_precision
+from hf_fairness.utils import foreign_code_refused, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +60,7 @@ def open_generator(
     if whole:
         source, tokenizer = str(trained), None
     set_seed(config.seed)
-    model = _model(source)
+    model = full_precision(_model(source))
     tokenizer = source_tokenizer(source, tokenizer)
     indicators = config.n_bias_indicators if config.use_indicators else 0
     layout = SampleFormat(copy.deepcopy(tokenizer), n_labels=n_labels, n_texts=n_texts, n_indicators=indicators)
@@ -77,9 +79,10 @@ def _model(source: Any) -> Any:
         try:
             return AutoModelForCausalLM.from_pretrained(str(source), trust_remote_code=False)
         except Exception as error:
-            raise ValueError(f"{source} does not open as a causal language model: {error}") from error
+            raise ValueError(f"{source} does not open as a causal language model: {opening_problem(error)}") from error
     if is_a(source, "transformers", "PretrainedConfig"):
-        return AutoModelForCausalLM.from_config(copy.deepcopy(source))
+        with foreign_code_refused(type(source).__name__):
+            return AutoModelForCausalLM.from_config(copy.deepcopy(source), trust_remote_code=False)
     if not hasattr(source, "get_output_embeddings"):
         raise ValueError(f"generator is a {type(source).__name__}; expected an id, a folder, a model or a config.")
     return copy.deepcopy(source)
@@ -189,6 +192,7 @@ def train_generator(
     from hf_fairness.trainers.length_grouped import length_grouped
     from hf_fairness.trainers.pair_training import DEFAULTS
 
+    full_precision(model)
     length = sample_length(model, layout, config.max_new_tokens)
     rows, too_long = layout.rows(pool, columns, label_column=label_column, max_new_tokens=length)
     arguments = TrainingArguments(

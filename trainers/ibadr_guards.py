@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import Z, rates_of
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
+from hf_fairness.scores.statistics import N_BOOTSTRAP
 
 #: Bins of a histogram of bias degrees, from 0 to 1.
 BINS = 10
@@ -55,34 +55,31 @@ def label_agreement(
     one, other = np.asarray(judged, dtype=np.int64), np.asarray(labels, dtype=np.int64)
     if not len(one) or one.shape != other.shape:
         raise ValueError(f"Agreement needs a judged class per label, and one at least; got {one.shape}, {other.shape}.")
-    columns = np.zeros((len(one), 1 + 2 * n_labels))
-    columns[:, 0] = one == other
-    columns[np.arange(len(one)), 1 + one] = 1.0
-    columns[np.arange(len(one)), 1 + n_labels + other] = 1.0
-
-    def rates(sums: Floats) -> tuple[Floats, Floats, Floats]:
-        n = sums[:, 1 : 1 + n_labels].sum(axis=1)
-        agreement = ratio(sums[:, 0], n)
-        chance = ratio((sums[:, 1 : 1 + n_labels] * sums[:, 1 + n_labels :]).sum(axis=1), n * n)
-        return agreement, chance, ratio(agreement - chance, 1.0 - chance)
-
-    value = rates(columns.sum(axis=0, keepdims=True))
-    draws = rates(resampled_sums(columns, n_bootstrap=n_bootstrap, seed=seed))
-    kappa = float(value[2][0])
-    ends = interval(draws[2])
-    defined = np.isfinite(kappa)
+    n, right = len(one), (one == other)[:, None].astype(np.float64)
+    rate = rates_of(right, np.ones((n, 1)))
+    judged_share, label_share = (np.bincount(side, minlength=n_labels) / n for side in (one, other))
+    agreement, chance = float(right.mean()), float(judged_share @ label_share)
+    kappa = (agreement - chance) / (1.0 - chance) if chance < 1.0 else None
+    ends = None
+    if kappa is not None and 0.0 < agreement < 1.0:
+        # What each sample adds to kappa, its part in the counts of both sides included (the delta method).
+        moves = (right[:, 0] - agreement) * (1.0 - chance)
+        moves -= (judged_share[other] + label_share[one] - 2.0 * chance) * (1.0 - agreement)
+        error = float(np.linalg.norm(moves)) / n / (1.0 - chance) ** 2
+        ends = [max(-1.0, kappa - Z * error), min(1.0, kappa + Z * error)]
+    elif kappa is not None:  # all agree, or none does
+        ends = [max(-1.0, (end - chance) / (1.0 - chance)) for end in rate.interval(0) or []]
     return {
-        "agreement": float(value[0][0]),
-        "agreement_ci95": interval(draws[0]),
-        "chance": float(value[1][0]),
-        "kappa": kappa if defined else None,
-        "kappa_ci95": ends if defined else None,
-        "at_chance": not defined or ends is None or ends[0] <= 0.0 <= ends[1],
+        **rate.entry("agreement", 0),
+        "chance": chance,
+        "kappa": kappa,
+        "kappa_ci95": ends,
+        "at_chance": ends is None or ends[0] <= 0.0 <= ends[1],
         "n": len(one),
         "meta": describe(
             n=len(one),
             convention="share of samples whose judged class is the label asked for; chance: of independent labellings "
-            "with the same counts; interval: samples resampled",
+            "with the same counts; 95 % intervals: mid-P of the agreement, the delta method for kappa",
             ideal="agreement 1, kappa 1",
             direction="lower is worse; kappa 0 is chance",
             seed=seed,

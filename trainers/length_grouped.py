@@ -6,18 +6,22 @@ from typing import Any
 
 from transformers import Trainer
 
+from hf_fairness.trainers.checkpoints import Resumable
+from hf_fairness.trainers.divergence import stop_when_diverged
+from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.trainers.length_groups import LengthGroups, SetEpoch
 
 STRATEGY = "group_by_length"
 
 
-class _LengthGrouped(Trainer):
+class _LengthGrouped(Resumable, HiddenToken, Trainer):
     """What :func:`length_grouped` puts before a trainer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.set_epoch = SetEpoch()
         self.add_callback(self.set_epoch)
+        stop_when_diverged(self)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         """Group rows as `LengthGroups` does."""

@@ -15,6 +15,10 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
+from hf_fairness.refine.columns import column_values
+from hf_fairness.scores import class_labels
+from hf_fairness.utils import foreign_code_refused
+
 #: Text columns that are looked for, in this order.
 TEXT_COLUMNS = (("premise", "hypothesis"), ("text",))
 #: Columns of numbers that methods read beside the tokens.
@@ -90,11 +94,7 @@ def class_numbers(dataset: Dataset, label_column: str = "label") -> NDArray[np.i
             f"The rows need the column {label_column!r} and one row at least; got {len(dataset)} rows with "
             f"{', '.join(dataset.column_names)}."
         )
-    values = dataset[label_column]
-    wrong = next((value for value in values if not isinstance(value, int) or isinstance(value, bool) or value < 0), 0)
-    if wrong != 0:
-        raise ValueError(f"Column {label_column!r} holds {wrong!r}; expected the number of a class, 0 or more.")
-    return np.asarray(list(values), dtype=np.int64)
+    return class_labels.class_numbers(column_values(dataset, label_column), f"column {label_column!r}")
 
 
 def source_tokenizer(source: Any, tokenizer: Any = None) -> Any:
@@ -114,4 +114,5 @@ def source_tokenizer(source: Any, tokenizer: Any = None) -> Any:
     origin = str(source) if isinstance(source, (str, Path)) else getattr(source, "name_or_path", "")
     if not origin:
         raise ValueError(f"{type(source).__name__} does not say where it came from: pass its tokenizer.")
-    return AutoTokenizer.from_pretrained(origin, trust_remote_code=False)
+    with foreign_code_refused(origin):
+        return AutoTokenizer.from_pretrained(origin, trust_remote_code=False)

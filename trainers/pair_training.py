@@ -29,6 +29,8 @@ from hf_fairness.measure.classifier import Classifier
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.length_grouped import length_grouped
 from hf_fairness.trainers.pair_data import class_numbers, encode_rows, source_tokenizer, text_columns
+from hf_fairness.trainers.precision import full_precision
+from hf_fairness.utils import foreign_code_refused, opening_problem
 
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
 DEFAULTS: dict[str, Any] = {
@@ -66,12 +68,13 @@ def open_pair_classifier(
                 str(source), num_labels=len(label_names), **names, ignore_mismatched_sizes=True, trust_remote_code=False
             )
         except Exception as error:
-            raise ValueError(f"{source} does not open as a classifier: {error}") from error
+            raise ValueError(f"{source} does not open as a classifier: {opening_problem(error)}") from error
     elif is_a(source, "transformers", "PretrainedConfig"):
         config = copy.deepcopy(source)
         config.num_labels = len(label_names)
         config.id2label, config.label2id = names["id2label"], names["label2id"]
-        model = AutoModelForSequenceClassification.from_config(config)
+        with foreign_code_refused(type(source).__name__):
+            model = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
     else:
         model = copy.deepcopy(source)
         if getattr(getattr(model, "config", None), "num_labels", None) != len(label_names):
@@ -123,7 +126,7 @@ def pair_trainer(
             raise ValueError(f"patience={patience} stops on the accuracy of eval_dataset, which is missing.")
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=patience))
     trainer = length_grouped(trainer_class)(
-        model=model,
+        model=full_precision(model),
         args=arguments,
         train_dataset=encode_rows(train, tokenizer, **reading),
         eval_dataset=None if eval_dataset is None else encode_rows(eval_dataset, tokenizer, **reading),
@@ -157,7 +160,7 @@ def train_pair_classifier(
     those that are returned. Checkpoints of an interrupted run in ``output_dir`` are gone on from.
 
     Args:
-        model: live classifier; it is trained in place.
+        model: live classifier; it is trained in place, in float32 (see `precision.full_precision`).
         tokenizer: of the model.
         train: rows, see :mod:`hf_fairness.trainers.pair_data`.
         trainer_class: `Trainer` or a subclass with another loss.

@@ -15,8 +15,10 @@ Links = list[list[tuple[int, int]]]
 Aligner = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Links]
 
 ALIGNERS: dict[str, Aligner] = {"fast_align": fast_align, "systran": systran, "eflomal": eflomal}
+#: What those import that are not part of this package.
+ALIGNER_PACKAGES: dict[str, str] = {"systran": "systran_align", "eflomal": "eflomal"}
 
-__all__ = ["ALIGNERS", "Aligner", "Links", "align", "parse_pharaoh", "read_pharaoh"]
+__all__ = ["ALIGNERS", "ALIGNER_PACKAGES", "Aligner", "Links", "align", "parse_pharaoh", "read_pharaoh"]
 
 
 def align(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.utils import FairnessWarning
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Probability of a pair of words before the first iteration; any constant would do.
 START = 1e-9
+#: Longest side of a pair, in words: the limit of GFST's training data, too.
+MAX_WORDS = 250
 #: Steps, step size and bounds of the search for the tension after each iteration.
 TENSION_STEPS, TENSION_RATE, TENSION_RANGE = 8, 20.0, (0.1, 14.0)
 
@@ -37,6 +42,7 @@ def fast_align(
     null_probability: float = 0.08,
     tension: float = 4.0,
     alpha: float = 0.01,
+    max_words: int = MAX_WORDS,
 ) -> list[list[tuple[int, int]]]:
     """Word alignments as ``fast_align -d -o -v`` makes them: each target word is linked to one source word or to none.
 
@@ -46,7 +52,10 @@ def fast_align(
     diagonal count target words from 0, and in the slope of the tension the normaliser takes the two lengths the
     other way round. The links equal the program's own on the WinoMT translations.
 
-    Needs about 100 bytes for every (source word, target word) pair of a sentence pair.
+    The program weighs every (source word, target word) pair of a sentence pair, in time and here in memory too (about
+    100 bytes each), so that one text of thousands of words costs more than a corpus. A pair with more words than
+    ``max_words`` on a side is therefore left out, which the program does not do: it gets no links, and nothing is
+    learned from it. Time and memory then grow as the number of words does.
 
     Args:
         source: words of each source sentence; no sentence is empty.
@@ -55,12 +64,16 @@ def fast_align(
         null_probability: prior probability that a target word has no source word, in [0, 1).
         tension: how strongly the diagonal is favoured at the start, above 0.
         alpha: concentration of the Dirichlet prior, above 0.
+        max_words: most words of a side.
 
     Returns:
         Per sentence pair its links (source index, target index), ordered by target index.
 
     Raises:
         ValueError: an option out of its range.
+
+    Warns:
+        FairnessWarning: pairs that are too long, with their number.
 
     Source:
         Dyer, Chahuneau, Smith 2013, *A Simple, Fast, and Effective Reparameterization of IBM Model 2*.
@@ -69,13 +82,44 @@ def fast_align(
         >>> fast_align([["a", "b"], ["b", "c"], ["c"]], [["A", "B"], ["B", "C"], ["C"]])
         [[(0, 0), (1, 1)], [(0, 0), (1, 1)], [(0, 0)]]
     """
-    if iterations < 1 or not 0.0 <= null_probability < 1.0 or not (tension > 0.0 and alpha > 0.0):
+    if min(iterations, max_words) < 1 or not 0.0 <= null_probability < 1.0 or not (tension > 0.0 and alpha > 0.0):
         raise ValueError(
-            "fast_align needs iterations >= 1, null_probability in [0, 1), tension > 0 and alpha > 0; got "
-            f"{iterations}, {null_probability}, {tension} and {alpha}."
+            "fast_align needs iterations >= 1, null_probability in [0, 1), tension > 0, alpha > 0 and max_words >= 1; "
+            f"got {iterations}, {null_probability}, {tension}, {alpha} and {max_words}."
         )
-    if not source:
-        return []
+    short = _short_enough(source, target, max_words)
+    found: list[list[tuple[int, int]]] = [[] for _ in source]
+    if short:
+        sides = [source[row] for row in short], [target[row] for row in short]
+        learned = _learned(*sides, iterations, null_probability, tension, alpha)
+        for row, links in zip(short, learned, strict=True):
+            found[row] = links
+    return found
+
+
+def _short_enough(source: Sequence[Sequence[str]], target: Sequence[Sequence[str]], max_words: int) -> list[int]:
+    """Rows of the pairs that are not too long; says how many are."""
+    longest = [max(len(words), len(others)) for words, others in zip(source, target, strict=True)]
+    short = [row for row, length in enumerate(longest) if length <= max_words]
+    if len(short) < len(longest):
+        warnings.warn(
+            f"{len(longest) - len(short)} of {len(longest)} pairs have more than {max_words} words on a side (up to "
+            f"{max(longest)}): they are not aligned. Split them into sentences, or raise max_words of fast_align.",
+            FairnessWarning,
+            stacklevel=3,
+        )
+    return short
+
+
+def _learned(
+    source: Sequence[Sequence[str]],
+    target: Sequence[Sequence[str]],
+    iterations: int,
+    null_probability: float,
+    tension: float,
+    alpha: float,
+) -> list[list[tuple[int, int]]]:
+    """The links after some passes over the corpus."""
     from scipy.special import digamma
 
     cells = _cells(source, target)

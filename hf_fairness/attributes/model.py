@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 #: Name of the variant that carries no group.
 NEUTRAL = "neutral"
+#: Column in which maps that make variants record, as a JSON list in every row, which columns are the groups.
+GROUPS_COLUMN = "variant_groups"
 
 #: Cells of a pronoun paradigm, in the order in which files and tests list them.
 CASES = ("subject", "object", "possessive_determiner", "possessive_pronoun", "reflexive")

@@ -25,7 +25,11 @@ What the rules do where opinions differ:
   an augmentation, :class:`SwapQuality` marks it.
 """
 
-from hf_fairness.augment.augmentation import CounterfactualAugmentation, CounterfactualSubstitution
+from hf_fairness.augment.augmentation import (
+    CounterfactualAugmentation,
+    CounterfactualSubstitution,
+    CounterfactualSwap,
+)
 from hf_fairness.augment.contrastive_claims import ContrastiveClaims, SubstitutionNegator
 from hf_fairness.augment.edits import Edit, apply_edits, parse_edits
 from hf_fairness.augment.language import looks_english
@@ -37,7 +41,6 @@ from hf_fairness.augment.removal import RemoveTerms
 from hf_fairness.augment.rewrite import group_variants, neutralize, swap
 from hf_fairness.augment.summary import summarize
 from hf_fairness.augment.tagger import SpacyTagger
-from hf_fairness.augment.transforms import CounterfactualSwap
 from hf_fairness.augment.variants import GroupVariants, Neutralize
 
 __all__ = [

@@ -146,7 +146,7 @@ def _joined(scan: Scan, index: int, *, present: bool) -> list[Change]:
     while not scan.is_end(index):
         word = scan.low(index)
         if (
-            word in en.SUBJECT_PRONOUNS
+            word.partition("'")[0] in en.SUBJECT_PRONOUNS
             or word in en.IRREGULAR_PLURAL
             or word in en.CLAUSE_STARTS
             or word in ('"', "“", "”")

@@ -1,14 +1,19 @@
-"""Counterfactual data augmentation (adds rows) and substitution (changes some), for ``datasets.map``."""
+"""Counterfactuals for ``datasets.map``: beside their texts, in rows of their own (CDA), in place of some texts (CDS).
+
+With ``quality`` every swap is judged, and by default one that is judged bad is not used: CDA adds no copy, the others
+leave the text as it is. ``rejected_reason`` says why; it is ``""`` wherever there was nothing to judge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.augment.edits import Edit
+from hf_fairness.augment.engine import engine_for
 from hf_fairness.augment.objections import Swap, edits_by_column
 from hf_fairness.augment.quality import SwapQuality
-from hf_fairness.augment.transforms import BaseSwap, SwapOptions
+from hf_fairness.augment.transforms import BESIDE, BaseSwap, SwapOptions
 from hf_fairness.maps import Row, RowsFunction, Texts, row_draw
 
 if TYPE_CHECKING:
@@ -16,10 +21,22 @@ if TYPE_CHECKING:
 
 
 class _Judged(BaseSwap):
-    """A swap whose results are judged before they are used."""
+    """A swap whose results are judged before they are used.
+
+    Args:
+        columns: name or names of the text columns.
+        quality: whether swaps are judged: True, or a :class:`SwapQuality` for the same columns.
+        keep_rejected: use the counterfactuals that it rejects all the same, with their reason.
+        options: of all swaps.
+    """
 
     def __init__(
-        self, columns: str | Sequence[str], *, quality: bool | SwapQuality = False, **options: Unpack[SwapOptions]
+        self,
+        columns: str | Sequence[str],
+        *,
+        quality: bool | SwapQuality = False,
+        keep_rejected: bool = False,
+        **options: Unpack[SwapOptions],
     ) -> None:
         super().__init__(columns, **options)
         if not isinstance(quality, (bool, SwapQuality)):
@@ -27,6 +44,7 @@ class _Judged(BaseSwap):
         if quality is True:
             quality = SwapQuality(self.columns, attribute=self.attribute)
         self.quality = quality or None
+        self.keep_rejected = keep_rejected
         if self.quality is None:
             return
         if self.quality.sources != self.columns or self.quality.attribute.group_names != self.attribute.group_names:
@@ -59,6 +77,85 @@ class _Judged(BaseSwap):
                 verdicts[i] = verdict
         return [(new, edits, verdict) for (new, edits), verdict in zip(swapped, verdicts, strict=True)]
 
+    def used(self, rows: Sequence[Texts]) -> list[tuple[list[str], list[Edit], Row]]:
+        """The same, with the text itself in the place of a counterfactual that was rejected, unless these are kept."""
+        result = []
+        for texts, (new, edits, verdict) in zip(rows, self.judged(rows), strict=True):
+            if verdict.get("rejected_reason") and not self.keep_rejected:
+                new, edits, verdict = list(texts[: len(self.columns)]), [], {**verdict, "confidence": 1.0}
+            result.append((new, edits, verdict))
+        return result
+
+
+class CounterfactualSwap(_Judged):
+    """Add the counterfactual of text columns: every term of a group becomes its counterpart.
+
+    Several columns (premise and hypothesis) are swapped together.
+
+    Args:
+        columns: name or names of the text columns.
+        attribute: name, file or object.
+        target: group to write for every term; needed where an attribute has more than two groups.
+        names: whether given names are swapped too: False, True for those of the attribute, or a table of
+            ``load_names`` or the path of one.
+        label_column: column of the labels, where these may say the attribute itself (*male*, *she*): beside a
+            swapped text such a label is wrong.
+        label_names: words of labels that are none: ``dataset.features[label_column].names``, or a mapping such
+            as ``{"F": "female", "M": "male"}``.
+        on_label: what to do about such a row: ``"refuse"`` (an error), ``"mark"`` (column ``label_preserved``),
+            or ``"swap"`` (the label of the other group).
+        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        on_missing: what to do about a row that lacks a text (None, NaN): ``"skip"`` lets it pass with empty outputs and
+            a warning, ``"error"`` refuses it.
+        quality: whether swaps are judged: True, or a :class:`SwapQuality` for the same columns. The text itself stands
+            in the place of a counterfactual that it rejects.
+        keep_rejected: write the rejected ones all the same.
+
+    Adds:
+        ``<column>_counterfactual``: the rewritten text; equal to the text where it has no terms.
+        ``edits``: JSON, read by :func:`parse_edits`; ``"[]"`` where nothing changed. With several columns each
+        edit names its own.
+        ``label_preserved``: with ``on_label="mark"``; False where the text changed and the label says a group.
+        ``<label_column>_counterfactual``: with ``on_label="swap"``; the label of the rewritten text.
+        ``confidence``, ``rejected_reason``: with ``quality``; the confidence in ``<column>_counterfactual`` (1.0 for
+            the text itself), and why the counterfactual was judged bad.
+
+    Raises:
+        TypeError: ``columns`` holds no names, or a text or label is none (at the call).
+        ValueError: unknown attribute or group, no ``target`` where one is needed, a missing or taken column, or
+            a label that says the attribute.
+
+    Example:
+        >>> from hf_fairness.augment import CounterfactualSwap
+        >>> CounterfactualSwap("text")({"text": ["I saw her.", "Rain."]})["text_counterfactual"]
+        ['I saw him.', 'Rain.']
+    """
+
+    suffix = BESIDE
+
+    def outputs(self) -> dict[str, str]:
+        """Columns that are added, with their types."""
+        return {**super().outputs(), **self.quality_outputs()}
+
+    def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
+        """The added columns of several rows."""
+        result: list[Row] = []
+        for texts, (new, edits, verdict) in zip(rows, self.used(rows), strict=True):
+            label = self.label(texts, changed=bool(edits))
+            result.append({**self.row(self.suffix, new, edits), **label, **verdict})
+        return result
+
+    def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
+        """The same by column; for a single text column without labels and verdicts the engine writes whole columns.
+
+        A subclass that rewrites otherwise starts from :class:`BaseSwap`.
+        """
+        if len(self.columns) > 1 or self.guard is not None or self.quality is not None:
+            return super().process_columns(rows, keys)
+        engine = engine_for(self.attribute, self.names)
+        texts, edits = engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
+        return {f"{self.column}{self.suffix}": texts, "edits": edits}
+
 
 class CounterfactualAugmentation(_Judged, RowsFunction):
     """CDA: after every row whose text has terms, a copy of the row with the counterfactual text.
@@ -69,7 +166,8 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
 
     Args:
         columns: name or names of the text columns.
-        quality: True, or a :class:`SwapQuality` for the same columns: copies that it rejects are not added.
+        quality: whether swaps are judged: True, or a :class:`SwapQuality` for the same columns. Copies that it rejects
+            are not added.
         keep_rejected: add them all the same, with their reason.
         options: ``attribute``, ``target``, ``names``, ``label_column``, ``label_names``, ``on_label``, ``tagger``:
             those of :class:`CounterfactualSwap`. With ``on_label="swap"`` the copy gets the other group's label.
@@ -79,7 +177,7 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
         ``edits``: JSON, read by :func:`parse_edits`; spans lie in the text of the row before.
         ``label_preserved``: with ``on_label="mark"``.
         ``confidence``, ``rejected_reason``: with ``quality``; the confidence in the row's own text (1.0 for a source),
-            and why a copy was rejected: on the source, or with ``keep_rejected`` on the copy.
+            and why the counterfactual of its text was judged bad: on the source, or with ``keep_rejected`` on the copy.
 
     Source: Zayed et al. 2023, section 2 (CDA). The paper flips names too: ``names=True``.
 
@@ -90,19 +188,6 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
         (['He ran.', 'She ran.', 'Rain.'], [1, 1, 0], [False, True, False])
     """
 
-    suffix = ""
-
-    def __init__(
-        self,
-        columns: str | Sequence[str],
-        *,
-        quality: bool | SwapQuality = False,
-        keep_rejected: bool = False,
-        **options: Unpack[SwapOptions],
-    ) -> None:
-        super().__init__(columns, quality=quality, **options)
-        self.keep_rejected = keep_rejected
-
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
         return {"counterfactual": "bool", "edits": "string", **self.label_outputs(), **self.quality_outputs()}
@@ -112,26 +197,20 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
         marks = dict.fromkeys(self.label_outputs(), True)
         return {"counterfactual": False, "edits": "[]", **marks, **self.accepted()}
 
-    def process_additions(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[list[Row]]:
-        """The counterfactual row of each row, if it has one; a rejected one too, for :meth:`__call__` to take out."""
-        result: list[list[Row]] = []
+    def process_rows(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[tuple[Row, list[Row]]]:
+        """The values of each row, and its counterfactual row, if it has one."""
+        result: list[tuple[Row, list[Row]]] = []
         for texts, (new, edits, verdict) in zip(rows, self.judged(rows), strict=True):
-            added = {**self.row("", new, edits), "counterfactual": True, **verdict}
-            if edits and (self.keep_rejected or not verdict.get("rejected_reason")):
-                added |= self.label(texts, changed=True)
-            result.append([added] if edits else [])
+            own = self.unchanged()
+            reason = verdict.get("rejected_reason")
+            if edits and reason and not self.keep_rejected:
+                result.append(({**own, "rejected_reason": reason}, []))
+            elif edits:
+                label = self.label(texts, changed=True)
+                result.append((own, [{**self.row("", new, edits), "counterfactual": True, **verdict, **label}]))
+            else:
+                result.append((own, []))
         return result
-
-    def __call__(self, batch: Mapping[str, Any]) -> Row:
-        """Add the rows to a batch."""
-        result = super().__call__(batch)
-        if self.quality is None or self.keep_rejected:
-            return result
-        reasons = result["rejected_reason"]
-        rejected = {i for i, reason in enumerate(reasons) if reason}
-        for i in rejected:
-            reasons[i - 1] = reasons[i]  # the row before is its source
-        return {name: [v for i, v in enumerate(values) if i not in rejected] for name, values in result.items()}
 
 
 class CounterfactualSubstitution(_Judged):
@@ -145,7 +224,9 @@ class CounterfactualSubstitution(_Judged):
         seed: part of the hash.
         probability: of a substitution, in [0, 1]; the paper's .5.
         id_column: column whose value is hashed in place of the text, where equal texts should differ.
-        quality: True, or a :class:`SwapQuality` for the same columns: a counterfactual that it rejects is not used.
+        quality: whether swaps are judged: True, or a :class:`SwapQuality` for the same columns. The text stays where
+            its counterfactual is rejected.
+        keep_rejected: substitute the rejected ones all the same.
         options: ``attribute``, ``target``, ``names``, ``label_column``, ``label_names``, ``on_label``, ``tagger``:
             those of :class:`CounterfactualSwap`.
 
@@ -155,7 +236,7 @@ class CounterfactualSubstitution(_Judged):
         ``edits``: JSON, read by :func:`parse_edits`.
         ``label_preserved`` or ``<label_column>_substituted``: with ``on_label="mark"`` or ``"swap"``.
         ``confidence``, ``rejected_reason``: with ``quality``; the confidence in ``<column>_substituted`` (1.0 for the
-            text itself), and why a counterfactual was not used.
+            text itself), and why the counterfactual was judged bad; ``""`` for rows that were not drawn.
 
     Raises:
         ValueError: ``probability`` is outside [0, 1].
@@ -178,11 +259,12 @@ class CounterfactualSubstitution(_Judged):
         probability: float = 0.5,
         id_column: str | None = None,
         quality: bool | SwapQuality = False,
+        keep_rejected: bool = False,
         **options: Unpack[SwapOptions],
     ) -> None:
         if not 0 <= probability <= 1:
             raise ValueError(f"probability must be in [0, 1], got {probability!r}.")
-        super().__init__(columns, quality=quality, **options)
+        super().__init__(columns, quality=quality, keep_rejected=keep_rejected, **options)
         self.seed = seed
         self.probability = probability
         self.id_column = id_column
@@ -194,12 +276,10 @@ class CounterfactualSubstitution(_Judged):
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The added columns of several rows."""
         drawn = [i for i, key in enumerate(keys) if row_draw(self.seed, key) < self.probability]
-        made = dict(zip(drawn, self.judged([rows[i] for i in drawn]), strict=True))
+        made = dict(zip(drawn, self.used([rows[i] for i in drawn]), strict=True))
         result: list[Row] = []
         for i, texts in enumerate(rows):
             new, edits, verdict = made.get(i, (list(texts[: len(self.columns)]), [], self.accepted()))
-            if verdict.get("rejected_reason"):
-                new, edits, verdict = list(texts[: len(self.columns)]), [], {**verdict, "confidence": 1.0}
             label = self.label(texts, changed=bool(edits))
             result.append({**self.row(self.suffix, new, edits), "substituted": bool(edits), **label, **verdict})
         return result

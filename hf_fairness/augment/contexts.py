@@ -99,7 +99,7 @@ def _capitalised(scan: Scan, start: int, end: int) -> bool:
 
 
 def _upper(scan: Scan, start: int, end: int) -> bool:
-    return scan.text[start:end].isupper() and not scan.text.isupper()
+    return scan.text[start:end].isupper() and not scan.in_capitals
 
 
 def _digit_before(scan: Scan, start: int, end: int) -> bool:

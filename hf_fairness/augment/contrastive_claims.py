@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hf_fairness._tables import names_of, plain_column
 from hf_fairness.augment.rendering import match_case
 from hf_fairness.augment.scan import TOKEN
 from hf_fairness.maps import Row, RowsFunction, Texts, row_seed
+from hf_fairness.utils import is_missing
 
 #: Values of the column that says what a row is.
 ORIGINAL, NEGATIVE_CLAIM, MODIFIED_EVIDENCE, BOTH = "original", "negative_claim", "modified_evidence", "both"
@@ -82,6 +84,7 @@ class ContrastiveClaims(RowsFunction):
         negate: from a claim to a false one, ``""`` where there is none. The published method uses a trained sequence
             model; None: ``SubstitutionNegator()``, a few rules for English.
         max_span: words on each side.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` keeps it and adds none, ``"error"`` refuses it.
 
     Adds:
         ``contrast``: ``"original"``, ``"negative_claim"``, ``"modified_evidence"`` or ``"both"``.
@@ -111,8 +114,9 @@ class ContrastiveClaims(RowsFunction):
         label_column: str = "label",
         negate: Callable[[str], str] | None = None,
         max_span: int = MAX_SPAN,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__([claim, evidence], id_column=label_column)
+        super().__init__([claim, evidence], id_column=label_column, on_missing=on_missing)
         if supports == refutes or type(supports) is not type(refutes):
             raise ValueError(f"supports and refutes must be two labels of one type; got {supports!r} and {refutes!r}.")
         if max_span < 1:
@@ -152,12 +156,11 @@ class ContrastiveClaims(RowsFunction):
     def _row(self, claim: str, evidence: str, label: Any, kind: str) -> Row:
         return {self.columns[0]: claim, self.columns[1]: evidence, self.label_column: label, "contrast": kind}
 
-    def __call__(self, batch: Mapping[str, Any]) -> Row:
+    def __call__(self, batch: Any) -> Any:
         """Add the rows to a batch."""
-        labels = batch.get(self.label_column, ())
-        other = (
-            next((v for v in labels if type(v) is not type(self.supports)), None) if isinstance(labels, list) else None
-        )
+        labels = plain_column(batch, self.label_column) if self.label_column in names_of(batch) else ()
+        labels = [label for label in labels if not is_missing(label)] if isinstance(labels, list) else []
+        other = next((label for label in labels if type(label) is not type(self.supports)), None)
         if other is not None:
             raise TypeError(
                 f"Column {self.label_column!r} holds {other!r}, and supports is {self.supports!r}: give the labels as "

@@ -7,6 +7,7 @@ from typing import Any
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.augment.rendering import match_case
+from hf_fairness.utils import is_missing
 
 #: What may be done about a row whose text changes while its label names a group.
 ON_LABEL = ("refuse", "mark", "swap")
@@ -55,11 +56,13 @@ class LabelGuard:
                 self.other(code)
 
     def encode(self, label: Any) -> str:
-        """A label as a string.
+        """A label as a string; ``""`` where it is missing.
 
         Raises:
             TypeError: the label is no word and ``label_names`` was not given.
         """
+        if is_missing(label):
+            return ""
         if self.words is None and not isinstance(label, str):
             raise TypeError(
                 f"Labels in column {self.column!r} are no words, got {type(label).__name__} {label!r}. Pass "
@@ -68,8 +71,8 @@ class LabelGuard:
         return str(label)
 
     def decode(self, code: str) -> Any:
-        """The label that :meth:`encode` was given."""
-        return int(code) if self.numbers else code
+        """The label that :meth:`encode` was given; -1 in place of a number that is missing."""
+        return int(code or -1) if self.numbers else code
 
     def word(self, code: str) -> str:
         """The word of an encoded label; ``""`` for one without, such as -1 where there is no label."""

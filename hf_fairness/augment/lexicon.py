@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from hf_fairness.augment.scan import lower_case
 #: What stands for a given name in a neutral text.
 NEUTRAL_NAME = "Alex"
 
-_URL = re.compile(r"\w+://[^\s\"'<>]+")
+_URL = re.compile(r"(?<!\w)\w+://[^\s\"'<>]+")
 _WORD = re.compile(r"\w+")
 #: ASCII letters and digits in lower case, blanks for all else.
 _PLAIN = bytes(ord(chr(i).lower()) if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + bytes(128)
@@ -178,8 +179,8 @@ class TermFinder:
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
         lower, longer = text.lower(), self._longer
-        for word in words:  # loops: a generator expression takes five times as long
-            for surface in longer.get(word, ()):
+        for word in self._rare.intersection(words):  # loops: a generator expression takes five times as long
+            for surface in longer[word]:
                 if surface in lower:
                     return True
         return False
@@ -189,7 +190,9 @@ class TermFinder:
         spans = [match.span() for match in self._pattern.finditer(lower)]
         if spans and "://" in text:
             links = [link.span() for link in _URL.finditer(text)]
-            spans = [span for span in spans if not any(a <= span[0] < b for a, b in links)]
+            starts = [start for start, _ in links]
+            before = [bisect_right(starts, start) - 1 for start, _ in spans]  # of the link that begins last
+            spans = [span for span, link in zip(spans, before, strict=True) if link < 0 or span[0] >= links[link][1]]
         readings = ((start, end, self._readings[text[start:end]]) for start, end in spans)
         return [(start, end, reading) for start, end, reading in readings if reading is not None]
 

@@ -18,7 +18,6 @@ from hf_fairness.augment.scan import Scan
 #: Code of a rule -> what it means.
 REASONS = {
     "edits": "the edits do not lead from the text to its counterfactual",
-    "unchanged": "no text of the row changed",
     "inherent": "a word that belongs to one group by meaning stands in a sentence that this group was taken out of",
     "title": "a title or another term stands before a given name of another group",
     "name": "a given name stands in a sentence that its group was taken out of",
@@ -66,8 +65,7 @@ def objections(swap: Swap, attribute: Attribute, *, names: bool, ignore: frozens
         if not _lead_to(source, edits, target):
             yield "edits", f"they do not turn {_short(source)!r} into {_short(target)!r}"
     if all(source == target for source, target in zip(swap.sources, swap.targets, strict=True)):
-        yield "unchanged", "no term was swapped"
-        return
+        return  # nothing was swapped, so there is no swap to judge
     views = [_View(source, edits, attribute, names) for source, edits in zip(swap.sources, swap.edits, strict=True)]
     kept = [[word for word in view.kept() if word.kind not in ignore] for view in views]
     for view, words in zip(views, kept, strict=True):
@@ -97,6 +95,8 @@ class _View:
         self.gone = {group_from(edit) for edit in edits}
         self.hits: list[Hit] = engine_for(attribute, names).find(source)[0]
         self._at = {edit.start: edit for edit in edits}
+        self._ordered = sorted(edits, key=lambda edit: edit.start)
+        self._starts = [edit.start for edit in self._ordered]
         #: Terms that were swapped, in lower case; not the articles that followed them.
         self.replaced = {source[hit.start : hit.end].lower() for hit in self.hits if hit.start in self._at}
 
@@ -106,9 +106,24 @@ class _View:
 
     def gone_around(self, place: int) -> set[str]:
         """Groups that were taken out of the sentence that holds a place."""
-        ends = [self._scan.ends[i] for i in range(len(self._scan)) if self._scan.is_end(i)]
-        sentence = bisect.bisect_left(ends, place)
-        return {group_from(edit) for edit in self.edits if bisect.bisect_left(ends, edit.start) == sentence}
+        return self._gone.get(self._sentence(place), set())
+
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        """Offsets at which sentences end."""
+        return [self._scan.ends[i] for i in range(len(self._scan)) if self._scan.is_end(i)]
+
+    def _sentence(self, place: int) -> int:
+        """Number of the sentence that holds a place."""
+        return bisect.bisect_left(self._ends, place)
+
+    @functools.cached_property
+    def _gone(self) -> dict[int, set[str]]:
+        """Sentence -> groups that were taken out of it."""
+        groups: dict[int, set[str]] = {}
+        for edit in self.edits:
+            groups.setdefault(self._sentence(edit.start), set()).add(group_from(edit))
+        return groups
 
     def kept(self) -> Iterator[_Kept]:
         """Inherent words and given names that no edit touches."""
@@ -125,7 +140,8 @@ class _View:
         return not self._scan.title_case and not self._scan.initial(self._scan.at(start))
 
     def _edited(self, start: int, end: int) -> bool:
-        return any(edit.start < end and start < edit.end for edit in self.edits)
+        place = bisect.bisect_left(self._starts, end)  # edits do not overlap: of those that begin before, the last
+        return place > 0 and start < self._ordered[place - 1].end
 
     def mismatches(self) -> Iterator[tuple[str, str]]:
         """Terms that a swap brought before a given name of another group, with the name."""

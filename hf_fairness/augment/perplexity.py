@@ -38,9 +38,10 @@ class PerplexityRatio(MapFunction):
         batch_size: texts per forward; batches are sorted by length, the result does not depend on it.
         max_length: tokens of a text that count; None means what the model takes.
         device: where to run; None means where the model is.
+        on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
-        ``perplexity_ratio``: above 0; 1.0 where nothing changed or no token can be predicted.
+        ``perplexity_ratio``: above 0; 1.0 where nothing changed, no token can be predicted, or a text is missing.
 
     Raises:
         TypeError: ``model`` is none.
@@ -58,10 +59,12 @@ class PerplexityRatio(MapFunction):
         batch_size: int = 16,
         max_length: int | None = None,
         device: str | None = None,
+        on_missing: str = "skip",
     ) -> None:
         super().__init__(columns)
         self.sources: Texts = self.columns
-        super().__init__((*self.sources, *counterfactual_names(self.sources, counterfactual_columns)))
+        counterfactuals = counterfactual_names(self.sources, counterfactual_columns)
+        super().__init__((*self.sources, *counterfactuals), on_missing=on_missing)
         self.model = reference(model, "a causal language model")
         self.batch_size = check_batch_size(batch_size)
         if max_length is not None and max_length < 2:
@@ -76,6 +79,10 @@ class PerplexityRatio(MapFunction):
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
         return {"perplexity_ratio": "float64"}
+
+    def missing(self, texts: Texts) -> Row:
+        """The ratio of a row that lacks a text."""
+        return {"perplexity_ratio": 1.0}
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The added columns of several rows."""

@@ -36,6 +36,8 @@ CLAUSE_SUBJECTS = en.PRONOUNS | en.DETERMINERS
 _ADJECTIVE_LIKE = ("ing", "al", "ed", "ous", "ful", "ive", "ic", "y", "est", "er", "s")
 _NO_BOUNDARY = frozenset("$£€#@<&")
 _SIGNS_BETWEEN = frozenset({"/", "&"})
+#: Words of a name that are looked at.
+_LONGEST_NAME = 12
 
 
 def resolve(scan: Scan, index: int, end: int, cells: frozenset[str]) -> str:
@@ -202,7 +204,8 @@ def _names_subject(scan: Scan, index: int) -> bool:
     """Whether a name at this token is the subject of a clause: *told her Ms. Spence was ill*."""
     if scan.low(index) in en.COURTESY_TITLES:
         return True
-    while scan.capital(index):
+    last = index + _LONGEST_NAME
+    while index < last and scan.capital(index):
         index += 1
     return scan.low(index) in en.AUXILIARIES or scan.low(index) in en.FINITE_VERBS
 

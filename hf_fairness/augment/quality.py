@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, group
 from hf_fairness.augment.perplexity import PerplexityRatio
 from hf_fairness.augment.transforms import VERSION, counterfactual_names
 from hf_fairness.maps import MapFunction, Row, Texts
+from hf_fairness.utils import is_missing
 
 #: How sure the reading of a changed word is. They order rows and are no calibrated probabilities.
 CERTAINTY = {"term": 1.0, "cases": 0.98, "context": 0.95, "name": 0.9}
@@ -39,12 +40,14 @@ class SwapQuality(MapFunction):
             in the attribute file, such as ``"animal"``).
         perplexity: a :class:`PerplexityRatio`, or the column that it added; None means no language model.
         max_ratio: perplexity of a counterfactual over that of its text from which it is rejected.
+        on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
         ``confidence``: in [0, 1]; 0 for a rejected row, otherwise the product of the :data:`CERTAINTY` of every
             changed term: 1 for a word with one reading, less for a pronoun of several cases, a word that is read by
             its context, and a given name. More doubtful changes never give more.
-        ``rejected_reason``: ``""`` if accepted, otherwise a key of :data:`REASONS`, a colon and what was found.
+        ``rejected_reason``: why the swap was judged bad: a key of :data:`REASONS`, a colon and what was found; ``""``
+            if it was accepted or nothing was swapped, and ``"missing"`` where a text is.
 
     Raises:
         ValueError: a column is missing or taken, an unknown rule to ignore, ``max_ratio`` not above 0, or a value that
@@ -72,11 +75,12 @@ class SwapQuality(MapFunction):
         ignore: str | Sequence[str] = (),
         perplexity: PerplexityRatio | str | None = None,
         max_ratio: float = 2.0,
+        on_missing: str = "skip",
     ) -> None:
         super().__init__(columns)
         self.sources: Texts = self.columns
         counterfactuals = counterfactual_names(self.sources, counterfactual_columns)
-        super().__init__((*self.sources, *counterfactuals, edits_column))
+        super().__init__((*self.sources, *counterfactuals, edits_column), on_missing=on_missing)
         self.attribute, use_names = with_names(load_attribute(attribute), names)
         self.use_names = use_names and bool(self.attribute.names)
         self.ignore = frozenset([ignore] if isinstance(ignore, str) else ignore)
@@ -94,20 +98,23 @@ class SwapQuality(MapFunction):
         """Columns that are added, with their types."""
         return {"confidence": "float64", "rejected_reason": "string"}
 
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Raise unless all columns that are read are there, that of the perplexity too, and none that is added."""
-        present = list(names)
-        super().check_columns(present)
-        if isinstance(self.perplexity, str) and self.perplexity not in present:
-            raise ValueError(f"SwapQuality: no perplexity column {self.perplexity!r}. Columns: {', '.join(present)}.")
+    def extra_column(self) -> str | None:
+        """The column of the perplexity, where it is one."""
+        return self.perplexity if isinstance(self.perplexity, str) else None
 
-    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
-        """Texts and keys of a row or a batch; the ratio of a perplexity column stands behind the texts."""
-        rows, keys, batched = super().read(batch)
-        if isinstance(self.perplexity, str):
-            ratios = batch[self.perplexity] if batched else [batch[self.perplexity]]
-            rows = [(*texts, repr(float(ratio))) for texts, ratio in zip(rows, ratios, strict=True)]
-        return rows, keys, batched
+    def extras(self, values: Sequence[Any]) -> Sequence[str]:
+        """The ratios as strings.
+
+        Raises:
+            ValueError: one is missing.
+        """
+        lacking = next((row for row, value in enumerate(values) if is_missing(value)), None)
+        if lacking is not None:
+            raise ValueError(
+                f"SwapQuality: column {self.perplexity!r} has no number in row {lacking} of the batch. PerplexityRatio "
+                "gives every row one: map it over these rows."
+            )
+        return [repr(float(value)) for value in values]
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The added columns of several rows."""

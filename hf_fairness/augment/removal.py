@@ -34,6 +34,7 @@ class RemoveTerms(Transform):
         placeholder: what stands in place of a term; ``""`` takes the term out, with a space beside it, and a
             possessive *'s* with a noun.
         tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
         ``<column>_blind``: the text without terms; equal to the text where it has none.
@@ -49,6 +50,8 @@ class RemoveTerms(Transform):
         '_ name is Ann.'
     """
 
+    suffix = "_blind"
+
     def __init__(
         self,
         columns: str | Sequence[str],
@@ -57,19 +60,20 @@ class RemoveTerms(Transform):
         names: bool | str | Path | NameTable = False,
         placeholder: str = "",
         tagger: Tagger | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger, on_missing=on_missing)
         if not isinstance(placeholder, str):
             raise TypeError(f"placeholder must be a string, got {placeholder!r}.")
         self.placeholder = placeholder
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        return {**{f"{column}_blind": "string" for column in self.columns}, "edits": "string"}
+        return {**{f"{column}{self.suffix}": "string" for column in self.columns}, "edits": "string"}
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
-        return self.row("_blind", *self.each(texts, self._remove))
+        return self.row(self.suffix, *self.each(texts, self._remove))
 
     def _remove(self, text: str) -> tuple[str, list[Edit]]:
         hits, _ = engine_for(self.attribute, self.names).find(text, self.tagger)

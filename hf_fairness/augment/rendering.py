@@ -17,6 +17,7 @@ from hf_fairness.augment.scan import Scan
 
 _LINK = re.compile(r"(?:['’]s?)? ?(?:/|\b(?:and|or)\b) ?")
 _LONGEST_LINK = len("'s and ") + 1
+_LONGEST_ONE = len(" every ")
 _ARTICLE = re.compile(r"\b[Aa][Nn]?\s+$")
 
 
@@ -176,11 +177,11 @@ def _deletion_end(text: str, end: int) -> int:
 def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str, list[Edit]]:
     pieces: list[str] = []
     edits: list[Edit] = []
-    done = 0
+    done, first_word = 0, len(text) - len(text.lstrip())
     for start, end, new, direction in sorted(changes):
         if start < done or text[start:end] == new:
             continue
-        if not new and not text[:start].strip():  # a deleted first word hands on its capital
+        if not new and start <= first_word:  # a deleted first word hands on its capital
             follower = text[end : end + 1]
             if follower.islower() and text[start : start + 1].isupper():
                 new, end = follower.upper(), end + 1
@@ -195,6 +196,7 @@ def _collapse(
 ) -> list[tuple[int, int, str, str]]:
     """Join *he or she* -> *they*, *men and women* -> *people* where both sides come out the same."""
     written = {change[0]: change for change in changes}
+    merged: list[tuple[int, int, str, str]] = []
     for first, second in itertools.pairwise(hits):
         between = text[first.end : second.start]
         if not _LINK.fullmatch(between) or first.candidate.group == second.candidate.group:
@@ -207,16 +209,32 @@ def _collapse(
         if "and" in between and cell == "singular":
             group = target.get(first.candidate.group, first.candidate.group)
             form = first.candidate.concept.forms[group][1]
-            if text[: first.start].lower().endswith((" a ", " an ", " one ", " each ", " every ")) or not form:
+            before = text[max(0, first.start - _LONGEST_ONE) : first.start].lower()
+            if before.endswith((" a ", " an ", " one ", " each ", " every ")) or not form:
                 continue
             new = match_case(text[first.start : first.end], first.candidate.form, form)
         elif "and" in between and cell == "any" and new:
             continue
-        for start in (first.start, second.start):
-            written.pop(start, None)
+        written.pop(second.start, None)
         end = max(right[1], second.end)
-        merged = (first.start, end, new, left[3] or right[3])
-        changes = [c for c in changes if not (first.start <= c[0] < end and c is not merged)]
-        changes.append(merged)
-        written[first.start] = merged
-    return changes
+        written[first.start] = (first.start, end, new, left[3] or right[3])
+        merged.append(written[first.start])
+    return _without_parts(changes, merged) if merged else changes
+
+
+def _without_parts(
+    changes: list[tuple[int, int, str, str]], merged: list[tuple[int, int, str, str]]
+) -> list[tuple[int, int, str, str]]:
+    """The changes with those that were merged in the place of those that begin inside them."""
+    kept: list[tuple[int, int, str, str]] = []
+    ordered, place = sorted(changes), 0
+    for span in merged:
+        while place < len(ordered) and ordered[place][0] < span[0]:
+            kept.append(ordered[place])
+            place += 1
+        while place < len(ordered) and ordered[place][0] < span[1]:
+            place += 1
+        while kept and span[0] <= kept[-1][0] < span[1]:
+            kept.pop()
+        kept.append(span)
+    return kept + ordered[place:]

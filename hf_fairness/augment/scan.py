@@ -70,6 +70,19 @@ class Scan:
         """Whether there is a token and it is a word or a number."""
         return 0 <= index < len(self.lower) and (self.lower[index][0].isalnum() or self.lower[index][0] == "_")
 
+    @functools.cached_property
+    def sentence_ends(self) -> list[int]:
+        """For each token the first one, from it on, at which its sentence ends; the number of tokens if none does."""
+        ends = [len(self.lower)] * (len(self.lower) + 1)
+        for index in range(len(self.lower) - 1, -1, -1):
+            ends[index] = index if self.is_end(index) else ends[index + 1]
+        return ends
+
+    @functools.cached_property
+    def in_capitals(self) -> bool:
+        """Whether the whole text is in capitals."""
+        return self.text.isupper()
+
     def is_end(self, index: int) -> bool:
         """Whether the sentence ends at this token, or the text before it; *Mr.* ends none."""
         if not 0 <= index < len(self.lower):
@@ -107,7 +120,7 @@ class Scan:
     @functools.cached_property
     def _headline(self) -> int:
         """Number of tokens, from the first on, that are in title case or in capitals; 0 for running text."""
-        if self.text.isupper() or _in_title_case(self.words):
+        if self.in_capitals or _in_title_case(self.words):
             return len(self.words)
         if _BREAKS.isdisjoint(self.words):
             return 0
@@ -125,7 +138,4 @@ class Scan:
 
     def sentence_has(self, index: int, sign: str) -> bool:
         """Whether the sentence that holds this token ends with a sign."""
-        k = index
-        while not self.is_end(k):
-            k += 1
-        return self.low(k) == sign
+        return self.low(self.sentence_ends[index] if 0 <= index < len(self.lower) else index) == sign

@@ -1,8 +1,8 @@
-"""Swaps as callables for ``datasets.map``, batched or not, on a Dataset or a stream, and what all rewrites share."""
+"""What all rewrites share as callables for ``datasets.map``: an attribute and its engine, groups, labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -15,17 +15,21 @@ from hf_fairness.augment.rewrite import swap_targets
 from hf_fairness.maps import MapFunction, Row, Texts
 
 #: Part of the state of every transform. Raise it when the rules change: it renews the datasets cache.
-VERSION = 2
+VERSION = 3
+
+
+#: Of the columns in which counterfactuals stand beside their texts.
+BESIDE = "_counterfactual"
 
 
 def counterfactual_names(columns: Sequence[str], given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Columns with the counterfactuals of text columns: those given, else as :class:`CounterfactualSwap` names them.
+    """Columns with the counterfactuals of text columns: those given, else as ``CounterfactualSwap`` names them.
 
     Raises:
         ValueError: not as many as text columns.
     """
     if given is None:
-        return tuple(f"{name}{CounterfactualSwap.suffix}" for name in columns)
+        return tuple(f"{name}{BESIDE}" for name in columns)
     names = (given,) if isinstance(given, str) else tuple(given)
     if len(names) != len(columns):
         raise ValueError(f"{len(columns)} columns need as many counterfactual_columns, got {len(names)}: {names}.")
@@ -42,6 +46,7 @@ class Transform(MapFunction):
             ``load_names`` or the path of one.
         tagger: settles what the rules leave open about pronouns; None means the rules alone.
         id_column: column with the key of a row, where equal texts should be drawn differently.
+        on_missing: what to do about a row that lacks a text: as in :class:`hf_fairness.maps.MapFunction`.
 
     Raises:
         TypeError: ``columns`` holds no names, or a text is none (at the call, with the row's index).
@@ -49,6 +54,8 @@ class Transform(MapFunction):
     """
 
     version = VERSION
+    #: Of the columns that hold the new texts; ``""`` where there are none beside the old ones.
+    suffix = ""
 
     def __init__(
         self,
@@ -58,8 +65,9 @@ class Transform(MapFunction):
         names: bool | str | Path | NameTable = False,
         tagger: Tagger | None = None,
         id_column: str | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(columns, id_column=id_column)
+        super().__init__(columns, id_column=id_column, on_missing=on_missing)
         self.attribute, self.names = with_names(load_attribute(attribute), names)
         self.tagger = tagger
         engine_for(self.attribute, self.names)  # fail now, not in the middle of a map
@@ -82,12 +90,17 @@ class Transform(MapFunction):
         added = {f"{column}{suffix}": text for column, text in zip(self.columns, texts, strict=True)}
         return {**added, "edits": dump_edits(edits) if edits else "[]"}
 
+    def missing(self, texts: Texts) -> Row:
+        """The added columns of a row that lacks a text: no text of it is rewritten."""
+        row = super().missing(texts)
+        return {**row, **self.row(self.suffix, texts[: len(self.columns)], [])} if self.suffix else row
+
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, attribute={self.attribute.name!r})"
 
 
 class SwapOptions(TypedDict, total=False):
-    """The options that all swaps share; :class:`CounterfactualSwap` explains them."""
+    """The options that all swaps share; ``CounterfactualSwap`` explains them."""
 
     attribute: str | Path | Attribute
     target: str | None
@@ -96,16 +109,14 @@ class SwapOptions(TypedDict, total=False):
     label_names: LabelNames | None
     on_label: str
     tagger: Tagger | None
+    on_missing: str
 
 
 class BaseSwap(Transform):
     """What all swaps share: the group to write for each group, and the guard of the labels.
 
-    The arguments are those of :class:`CounterfactualSwap`. Subclasses fill :meth:`rewrite` or :meth:`process`.
+    The arguments are those of ``CounterfactualSwap``. Subclasses fill :meth:`rewrite` or :meth:`process`.
     """
-
-    #: Of the columns that hold the new texts; ``""`` where these are put into added rows.
-    suffix: str
 
     def __init__(
         self,
@@ -118,8 +129,9 @@ class BaseSwap(Transform):
         label_names: LabelNames | None = None,
         on_label: str = "refuse",
         tagger: Tagger | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger, on_missing=on_missing)
         self.target = target
         self._targets = swap_targets(self.attribute, target)
         self.guard: LabelGuard | None = None
@@ -141,79 +153,17 @@ class BaseSwap(Transform):
         return self.each(texts[: len(self.columns)], lambda text: engine.swap(text, targets, self.tagger))
 
     def label(self, texts: Texts, *, changed: bool) -> Row:
-        """Columns of the label guard, for the label that :meth:`read` put behind the texts."""
+        """Columns of the label guard, for the label that stands behind the texts."""
         return {} if self.guard is None else self.guard.check(texts[-1], self.suffix, changed=changed)
 
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Raise unless the columns that are read are there, the label's too, and none that is added."""
-        present = list(names)
-        super().check_columns(present)
-        if self.guard is not None and self.guard.column not in present:
-            raise ValueError(
-                f"{type(self).__name__}: no label_column {self.guard.column!r}. Columns: {', '.join(present)}."
-            )
+    def missing(self, texts: Texts) -> Row:
+        """The added columns of a row that lacks a text; its label stays."""
+        return {**super().missing(texts), **self.label(texts, changed=False)}
 
-    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
-        """Texts and keys of a row or a batch; with a guard, the label of a row stands behind its texts."""
-        rows, keys, batched = super().read(batch)
-        if self.guard is not None:
-            labels = batch[self.guard.column] if batched else [batch[self.guard.column]]
-            codes = map(self.guard.encode, labels)
-            rows = [(*texts, code) for texts, code in zip(rows, codes, strict=True)]
-        return rows, keys, batched
+    def extra_column(self) -> str | None:
+        """The column of the label, which the guard checks."""
+        return None if self.guard is None else self.guard.column
 
-
-class CounterfactualSwap(BaseSwap):
-    """Add the counterfactual of text columns: every term of a group becomes its counterpart.
-
-    Several columns (premise and hypothesis) are swapped together.
-
-    Args:
-        columns: name or names of the text columns.
-        attribute: name, file or object.
-        target: group to write for every term; needed where an attribute has more than two groups.
-        names: whether given names are swapped too: False, True for those of the attribute, or a table of
-            ``load_names`` or the path of one.
-        label_column: column of the labels, where these may say the attribute itself (*male*, *she*): beside a
-            swapped text such a label is wrong.
-        label_names: words of labels that are none: ``dataset.features[label_column].names``, or a mapping such
-            as ``{"F": "female", "M": "male"}``.
-        on_label: what to do about such a row: ``"refuse"`` (an error), ``"mark"`` (column ``label_preserved``),
-            or ``"swap"`` (the label of the other group).
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
-
-    Adds:
-        ``<column>_counterfactual``: the rewritten text; equal to the text where it has no terms.
-        ``edits``: JSON, read by :func:`parse_edits`; ``"[]"`` where nothing changed. With several columns each
-        edit names its own.
-        ``label_preserved``: with ``on_label="mark"``; False where the text changed and the label says a group.
-        ``<label_column>_counterfactual``: with ``on_label="swap"``; the label of the rewritten text.
-
-    Raises:
-        TypeError: ``columns`` holds no names, or a text or label is none (at the call).
-        ValueError: unknown attribute or group, no ``target`` where one is needed, a missing or taken column, or
-            a label that says the attribute.
-
-    Example:
-        >>> from hf_fairness.augment import CounterfactualSwap
-        >>> CounterfactualSwap("text")({"text": ["I saw her.", "Rain."]})["text_counterfactual"]
-        ['I saw him.', 'Rain.']
-    """
-
-    suffix = "_counterfactual"
-
-    def rewrite(self, texts: Texts, key: str) -> Row:
-        """The added columns of one row."""
-        new, edits = self.swap(texts)
-        return {**self.row(self.suffix, new, edits), **self.label(texts, changed=bool(edits))}
-
-    def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
-        """The same by column; for a single text column without labels the engine writes whole columns.
-
-        A subclass that rewrites otherwise starts from :class:`BaseSwap`.
-        """
-        if len(self.columns) > 1 or self.guard is not None:
-            return super().process_columns(rows, keys)
-        engine = engine_for(self.attribute, self.names)
-        texts, edits = engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
-        return {f"{self.column}{self.suffix}": texts, "edits": edits}
+    def extras(self, values: Sequence[Any]) -> Sequence[str]:
+        """The labels as strings."""
+        return [self.guard.encode(label) for label in values] if self.guard is not None else []

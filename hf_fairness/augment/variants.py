@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from hf_fairness.attributes import Attribute, NameTable
-from hf_fairness.attributes.model import NEUTRAL
+from hf_fairness.attributes.model import GROUPS_COLUMN, NEUTRAL
 from hf_fairness.augment.edits import Edit, dump_edits
 from hf_fairness.augment.engine import Tagger, engine_for
 from hf_fairness.augment.rewrite import neutral_options, variants_with_edits
@@ -24,6 +25,7 @@ class Neutralize(Transform):
         reflexive: another reflexive pronoun (``"themself"``).
         names: whether given names are replaced too; as in :class:`CounterfactualSwap`.
         tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
         ``<column>_neutral``: the rewritten text; equal to the text where it has no terms.
@@ -35,6 +37,8 @@ class Neutralize(Transform):
         "Are they a parent's sibling?"
     """
 
+    suffix = "_neutral"
+
     def __init__(
         self,
         columns: str | Sequence[str],
@@ -44,15 +48,16 @@ class Neutralize(Transform):
         reflexive: str | None = None,
         names: bool | str | Path | NameTable = False,
         tagger: Tagger | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger, on_missing=on_missing)
         self.pronouns = pronouns
         self.reflexive = reflexive
         self._forms, self._plural = neutral_options(self.attribute, pronouns, reflexive)
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        return {**{f"{column}_neutral": "string" for column in self.columns}, "edits": "string"}
+        return {**{f"{column}{self.suffix}": "string" for column in self.columns}, "edits": "string"}
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
@@ -62,7 +67,7 @@ class Neutralize(Transform):
         def neutral(text: str) -> tuple[str, list[Edit]]:
             return engine.render(text, engine.find(text, self.tagger), targets, self._forms, self._plural)
 
-        return self.row("_neutral", *self.each(texts, neutral))
+        return self.row(self.suffix, *self.each(texts, neutral))
 
 
 class GroupVariants(Transform):
@@ -74,12 +79,15 @@ class GroupVariants(Transform):
         prefix: put before the names of the added columns, where these are taken.
         names: whether given names count as terms; as in :class:`CounterfactualSwap`.
         tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
         one column per group: the text with every term in that group's form.
         ``neutral``: the text without a group.
         ``has_terms``: False where the text has no terms or is not English; all variants are then the text.
         ``edits``: JSON, read by :func:`parse_edits`; :func:`apply_edits` with ``to=`` rebuilds a variant.
+        ``variant_groups``: JSON list of the columns that are groups, the same in every row; training and measuring
+        read it and ignore all other columns.
 
     Source: Deng et al. 2024, section 3.1.
 
@@ -90,6 +98,8 @@ class GroupVariants(Transform):
         ('He has a brother.', 'She has a sister.', 'They have a sibling.', True)
     """
 
+    version = 2
+
     def __init__(
         self,
         columns: str | Sequence[str],
@@ -98,8 +108,9 @@ class GroupVariants(Transform):
         prefix: str = "",
         names: bool | str | Path | NameTable = False,
         tagger: Tagger | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(columns, attribute=attribute, names=names, tagger=tagger)
+        super().__init__(columns, attribute=attribute, names=names, tagger=tagger, on_missing=on_missing)
         if len(self.columns) > 1:
             raise ValueError(
                 f"GroupVariants takes one column, got {', '.join(self.columns)}. Map one column after the other, "
@@ -109,8 +120,14 @@ class GroupVariants(Transform):
 
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        texts = {f"{self.prefix}{name}": "string" for name in (*self.attribute.group_names, NEUTRAL)}
-        return {**texts, f"{self.prefix}has_terms": "bool", f"{self.prefix}edits": "string"}
+        texts = dict.fromkeys((*self.attribute.group_names, NEUTRAL), "string")
+        marks = {"has_terms": "bool", "edits": "string", GROUPS_COLUMN: "string"}
+        return {f"{self.prefix}{name}": kind for name, kind in (texts | marks).items()}
+
+    def constants(self) -> Row:
+        """The record of what is a group."""
+        groups = [f"{self.prefix}{name}" for name in self.attribute.group_names]
+        return {f"{self.prefix}{GROUPS_COLUMN}": json.dumps(groups)}
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The added columns of one row."""
@@ -118,4 +135,4 @@ class GroupVariants(Transform):
         row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
         row[f"{self.prefix}has_terms"] = bool(edits)
         row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"
-        return row
+        return {**row, **self.constants()}

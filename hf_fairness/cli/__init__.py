@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import importlib
 import logging
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 import hf_fairness
+from hf_fairness._secrets import redact
 
 #: Sub-command -> what it does, in one line. The module of the same name holds `main(argv)`.
 COMMANDS: dict[str, str] = {
@@ -45,6 +50,14 @@ def usage() -> str:
     )
 
 
+#: Commands that go on from their finished stages.
+_RESUMES = frozenset({"ccd", "data-diet", "demo", "gfst", "ibadr"})
+#: What is raised for what a user can change; anything else is a defect of ours.
+_EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
+#: Lines of a message, and letters of a line; libraries write some of a hundred.
+_MOST_LINES, _MOST_LETTERS = 2, 600
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command.
 
@@ -52,37 +65,70 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after `hf-fairness`; None means those of this process.
 
     Returns:
-        Exit status: 0 done, 1 failed with a message, 2 wrong usage.
+        Exit status: 0 done, 1 failed with a message, 2 wrong usage, 130 stopped by the user, 141 nobody reads the
+        output any more.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    command = words[0] if words else ""
+    try:
+        try:
+            return _run(words)
+        finally:
+            sys.stdout.flush()  # a reader that is gone is noticed here, not while Python ends
+    except BrokenPipeError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        again = "Run the same command again" + (" to go on from the last finished stage" * (command in _RESUMES))
+        print(f"\nhf-fairness: stopped. {again}.", file=sys.stderr)
+        return 130
+    except Exception as error:
+        print(_message(command, error, "--traceback" in words), file=sys.stderr)
+        return 1
+
+
+def _run(words: list[str]) -> int:
+    """Find the sub-command and run it."""
     if not words or words[0] in _HELP_FLAGS:
         print(usage())
         return 0 if words else 2
     if words[0] == "--version":
         print(hf_fairness.__version__)
         return 0
-    command, rest = words[0], words[1:]
+    command, rest = words[0], [word for word in words[1:] if word != "--traceback"]
     if command not in COMMANDS:
-        print(f"hf-fairness: unknown command {command!r}.\n\n{usage()}", file=sys.stderr)
+        near = difflib.get_close_matches(command, COMMANDS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        print(redact(f"hf-fairness: unknown command {command!r}.{hint}\n\n{usage()}"), file=sys.stderr)
         return 2
-    traceback = "--traceback" in rest
-    rest = [word for word in rest if word != "--traceback"]
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    module = importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}")
-    try:
-        module.main(rest)
-    except KeyboardInterrupt:
-        print(
-            "\nhf-fairness: stopped. Run the same command again to go on from the last finished stage.",
-            file=sys.stderr,
-        )
-        return 130
-    except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
-        if traceback:
-            raise
-        print(f"hf-fairness {command}: error: {error}", file=sys.stderr)
-        print("(--traceback shows where this came from)", file=sys.stderr)
-        return 1
+    importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
     return 0
+
+
+class _Formatter(logging.Formatter):
+    """Lines of the log without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return redact(super().format(record))
+
+
+def _message(command: str, error: Exception, with_traceback: bool) -> str:
+    """What is printed of an error: a few lines without secrets, on request where it came from."""
+    if with_traceback:
+        return redact("".join(traceback.format_exception(error))).rstrip()
+    lines = [line[:_MOST_LETTERS] for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, MemoryError):
+        lines = ["out of memory: give fewer rows, a smaller model or a smaller batch."]
+    elif any(base.__name__ == "HTTPError" for base in type(error).__mro__):  # of whichever library asks the Hub
+        lines = [f"the network failed: {lines[0]}"]
+    elif not isinstance(error, _EXPECTED):
+        lines = [f"{type(error).__name__}: {lines[0]} (an input that this command does not check: please report it)"]
+    text = "\n".join(lines[:_MOST_LINES]) + (" ..." if len(lines) > _MOST_LINES else "")
+    return f"hf-fairness {command}: error: {redact(text)}\n(--traceback shows where this came from)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
@@ -71,7 +73,15 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 
 
 def run(arguments: AuditArguments) -> dict[str, Any]:
-    """Audit, write the report, print the table."""
+    """Audit, write the report, print the table; the folder of the report is held from the start."""
+    from hf_fairness.runs import hold_folder
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(hold_folder(Path(arguments.output), shared=True))
+        return _run(arguments)
+
+
+def _run(arguments: AuditArguments) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.audit import audit
     from hf_fairness.report import delta_table, summarize, text_table, write_report
@@ -90,6 +100,7 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
         **{name: getattr(arguments, name) for name in _PASSED_ON},
     }
     reference = arguments.reference_model
+    check_models(model_name_or_path=arguments.model_name_or_path, reference_model=reference)
     before = None if reference is None else audit(reference, **options)
     after = audit(arguments.model_name_or_path, reference=reference, **options)
     report, earlier = after.report, None if before is None else before.report

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.augment_counts import Outcome, outcome
-from hf_fairness.cli.augment_jobs import Job, Method
+from hf_fairness.cli.augment_jobs import Job, Method, asked
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
 from hf_fairness.cli.data import open_dataset, text_columns
+from hf_fairness.cli.hub import check_login
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import package_versions
 
 if TYPE_CHECKING:
@@ -62,20 +64,28 @@ def _method(name: str) -> Method:
 
 def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     """Open the data, carry out the method, write, print the counts, push if asked to."""
+    from hf_fairness.runs import atomic_folder
+
     method = METHODS[arguments.method]
     output = Path(arguments.output)
-    _check_output(output, arguments)
-    rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
-    job = Job(
-        method,
-        rows,
-        _columns(rows, method, arguments, options),
-        options,
-        arguments.num_proc,
-        arguments.batch_size or method.batch_size,
-    )
-    done = outcome(job, method.run(job))
-    _write(output, arguments, job, done)
+    _check_place(output, arguments)
+    if "base_url" not in options:  # a server has names of its own
+        check_models(**{name: options[name] for name in ("model", "forward", "backward") if name in options})
+    if arguments.push_to_hub:
+        check_login(arguments.push_to_hub, repo_type="dataset")
+    with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
+        rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
+        job = Job(
+            method,
+            rows,
+            _columns(rows, method, arguments, options),
+            options,
+            arguments.num_proc,
+            arguments.batch_size or method.batch_size,
+            arguments.on_missing,
+        )
+        done = outcome(job, method.run(job))
+        _write(folder, arguments, job, done)
     _print(done.counts)
     print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
     if arguments.push_to_hub:
@@ -97,13 +107,17 @@ def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options
     return columns
 
 
+def _check_place(output: Path, arguments: AugmentArguments) -> None:
+    """Raise if the data would be replaced by what is made of them."""
+    source = Path(arguments.dataset)
+    if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
+        raise ValueError(f"{source} lies in {output}, which would be replaced. Choose another folder with --output.")
+
+
 def _check_output(output: Path, arguments: AugmentArguments) -> None:
     """Raise unless the folder may be written: it is new or empty, or holds what this command wrote."""
     if output.exists() and not output.is_dir():
         raise FileExistsError(f"{output} is a file. Choose another folder with --output.")
-    source = Path(arguments.dataset)
-    if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
-        raise ValueError(f"{source} lies in {output}, which would be replaced. Choose another folder with --output.")
     inside = sorted(path.name for path in output.iterdir()) if output.exists() else []
     foreign = [name for name in inside if name not in _WRITTEN]
     if foreign:
@@ -124,19 +138,18 @@ def _split(arguments: AugmentArguments) -> str:
     return found[0] if found else "train"
 
 
-def _write(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> None:
-    """Write rows, card and record, all or nothing."""
-    from hf_fairness.runs import atomic_folder, atomic_write_json
+def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> None:
+    """Write rows, card and record."""
+    from hf_fairness.runs import atomic_write_json
 
     if len(done.rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
     settings = {name: value for name, value in dataclasses.asdict(arguments).items() if value is not None}
     record = {"arguments": settings, "options": _stated(job), "counts": done.counts, **job.facts}
-    with atomic_folder(output, replace=output.exists()) as folder:
-        (folder / "data").mkdir()
-        done.rows.to_parquet(folder / _file(arguments))
-        atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-        _card(output, arguments, job, done).save(folder / "README.md")
+    (folder / "data").mkdir()
+    done.rows.to_parquet(folder / _file(arguments))
+    atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
+    _card(Path(arguments.output), arguments, job, done).save(folder / "README.md")
 
 
 def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> Any:
@@ -164,7 +177,7 @@ def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) ->
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=done.example,
+            example=done.example if arguments.card_example else {},
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
@@ -186,12 +199,21 @@ def _public(value: Any) -> Any:
 
 
 def _on_rejected(job: Job) -> list[str]:
-    """What the card must say of rejected rows."""
+    """What the card must say of rewrites that were judged bad."""
     if not job.options.get("quality", True):
         return ["Nothing judged the swaps: broken ones are among them."]
-    if "drop_rejected" not in job.method.options or job.options["drop_rejected"]:
+    if "keep_rejected" in job.options and not job.options["keep_rejected"]:
+        place = "no row was added for it" if job.method.added else "the text itself stands in its place"
+        return [
+            f"A counterfactual that was judged bad was not used: {place}. The column rejected_reason says why, on the "
+            "row of the text, and missing where there is no text; in all other rows it is empty."
+        ]
+    if "keep_rejected" not in job.options and job.method.run is not asked:
         return []
-    return ["Rejected rows are marked in the column rejected_reason and still there: filter by it."]
+    return [
+        "Rewrites that were judged bad are among the rows. This leaves them out: "
+        "dataset.filter(lambda row: row['rejected_reason'] in ('', 'missing'))"
+    ]
 
 
 def _print(counts: dict[str, Any]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hf_fairness.attributes.model import GROUPS_COLUMN
 from hf_fairness.cli.augment_jobs import Job
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.maps import MISSING
+from hf_fairness.utils import FairnessWarning, is_missing
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -24,7 +27,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         counts: what was counted, in the order to show.
-        rows: the rows to write: without the rejected ones where that was asked.
+        rows: the rows to write.
         example: one row before and after; empty where no row was rewritten.
     """
 
@@ -34,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(job: Job, result: Dataset) -> Outcome:
-    """Count what a method did, and choose the rows to write and an example.
+    """Count what a method did, and choose an example.
 
     Args:
         job: the method and the data set before.
@@ -42,25 +45,30 @@ def outcome(job: Job, result: Dataset) -> Outcome:
     """
     rewritten, added = _flags(job, result)
     n_added = sum(added) if job.method.added else max(0, len(result) - len(job.rows))
-    counts: dict[str, Any] = {"rows in": len(job.rows)}
-    kept, n_kept = result, len(result)
-    reasons = [""] * n_kept
+    counts: dict[str, Any] = {"rows in": len(job.rows), "rows without a text": sum(_lacking(job.rows, job.columns))}
+    reasons = [""] * len(result)
     if "rejected_reason" in result.column_names:
-        judged = [True] * n_kept if job.method.marked else rewritten  # a text that stays is no bad rewrite
-        reasons = [reason if new else "" for reason, new in zip(result["rejected_reason"], judged, strict=True)]
-        counts |= _rejections(reasons, sum(judged))
-        if job.options.get("drop_rejected"):
-            kept = result.select([i for i, reason in enumerate(reasons) if not reason])
-            counts["rejected rows left out"] = n_kept - len(kept)
+        reasons = list(result["rejected_reason"])
+        judged = [new or reason not in ("", MISSING) for new, reason in zip(rewritten, reasons, strict=True)]
+        if job.method.marked:  # a model was asked for every text
+            judged = [reason != MISSING for reason in reasons]
+        counts |= _rejections([reason for reason in reasons if reason != MISSING], sum(judged))
     if job.method.suffix or job.method.marked:
         counts["rows changed"] = sum(rewritten)
     counts["rows added"] = n_added
-    counts["rows left out by the method"] = len(job.rows) + n_added - n_kept
-    counts["rows out"] = len(kept)
+    counts["rows left out by the method"] = len(job.rows) + n_added - len(result)
+    counts["rows out"] = len(result)
     if "attribute" in job.method.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
     good = [new and not reason for new, reason in zip(rewritten, reasons, strict=True)]
-    return Outcome(counts, kept, _example(job, result, good, added))
+    return Outcome(counts, result, _example(job, result, good, added))
+
+
+def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
+    """Which rows lack a text."""
+    if not columns:
+        return []
+    return [any(map(is_missing, texts)) for texts in zip(*(rows[name] for name in columns), strict=True)]
 
 
 def _flags(job: Job, result: Dataset) -> tuple[list[bool], list[bool]]:
@@ -68,7 +76,8 @@ def _flags(job: Job, result: Dataset) -> tuple[list[bool], list[bool]]:
     none = [False] * len(result)
     if job.method.suffix:
         pairs = [(list(result[name]), list(result[f"{name}{job.method.suffix}"])) for name in job.columns]
-        return [any(old[i] != new[i] for old, new in pairs) for i in range(len(result))], none
+        lacking = _lacking(result, job.columns)
+        return [not gone and any(old[i] != new[i] for old, new in pairs) for i, gone in enumerate(lacking)], none
     if job.method.added:
         flags = [bool(flag) for flag in result[job.method.added]]
         return flags, flags
@@ -101,6 +110,7 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
         "of several groups": found["mixed"],
         "without terms": found["without_terms"],
         "empty": found["empty"],
+        "missing": found["missing"],
         "in another language": found["other_language"],
         "terms": found["terms"],
     }
@@ -117,7 +127,7 @@ def _example(job: Job, rows: Dataset, good: list[bool], added: list[bool]) -> di
     elif job.method.marked:
         versions = [name for name in rows.column_names if name not in job.rows.column_names]
         texts = [name for name in versions if rows.features[name].dtype == "string"]
-        named = [name for name in texts if not name.endswith(("edits", "rejected_reason"))]
+        named = [name for name in texts if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
         return {name: _short(row[name]) for name in (*job.columns, *named)}
     else:
         after = {name: row[name] for name in job.columns}

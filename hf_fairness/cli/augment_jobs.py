@@ -20,7 +20,7 @@ BUILT_IN = "built-in"
 
 #: Options that all swaps take, that judge them, and of requests to a chat model.
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
-JUDGE = ("quality", "drop_rejected")
+JUDGE = ("quality", "keep_rejected")
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
 
 
@@ -79,6 +79,7 @@ class Job:
         options: the options that the method takes and that were given.
         num_proc: processes.
         batch_size: rows per call.
+        on_missing: what to do about rows that lack a text.
         facts: what a run has to tell beside its rows.
     """
 
@@ -88,6 +89,7 @@ class Job:
     options: Mapping[str, Any]
     num_proc: int | None = None
     batch_size: int = 1000
+    on_missing: str = "skip"
     facts: dict[str, Any] = field(default_factory=dict)
 
     def map(self, rows: Dataset, function: Any, what: str) -> Dataset:
@@ -113,7 +115,7 @@ class Job:
 
     def swap_options(self) -> dict[str, Any]:
         """The options that all swaps share."""
-        found = self.chosen(*SWAP)
+        found = {**self.chosen(*SWAP), "on_missing": self.on_missing}
         classes = self.classes()
         return {**found, "label_names": classes} if classes else found
 
@@ -131,36 +133,22 @@ class Job:
 
 def rewritten(job: Job) -> Dataset:
     """A class whose arguments are the text columns and the options."""
-    arguments = job.chosen(*(name for name in job.method.options if name not in JUDGE))
-    return job.map(job.rows, job.method.load()(job.columns, **arguments), "Rewriting")
+    function = job.method.load()(job.columns, on_missing=job.on_missing, **job.chosen(*job.method.options))
+    return job.map(job.rows, function, "Rewriting")
 
 
 def one_column(job: Job) -> Dataset:
     """A class that takes one text column."""
-    arguments = job.chosen(*job.method.options)
-    return job.map(job.rows, job.method.load()(job.columns[0], **arguments), "Rewriting")
+    function = job.method.load()(job.columns[0], on_missing=job.on_missing, **job.chosen(*job.method.options))
+    return job.map(job.rows, function, "Rewriting")
 
 
 def swapped(job: Job) -> Dataset:
-    """Swaps beside the texts, judged."""
-    own = job.chosen("seed", "probability") if "probability" in job.method.options else {}
-    rows = job.map(job.rows, job.method.load()(job.columns, **own, **job.swap_options()), "Swapping")
-    if not job.options.get("quality", True):
-        return rows
-    from hf_fairness.augment import SwapQuality
-
-    counterfactuals = [f"{column}{job.method.suffix}" for column in job.columns]
-    judge = SwapQuality(job.columns, counterfactual_columns=counterfactuals, **job.chosen("attribute"))
-    return job.map(rows, judge, "Judging")
-
-
-def augmented(job: Job) -> Dataset:
-    """Swaps as rows of their own, judged beside their sources."""
-    from hf_fairness.augment import SwapQuality
-
-    quality = SwapQuality(job.columns, **job.chosen("attribute")) if job.options.get("quality", True) else False
-    function = job.method.load()(job.columns, quality=quality, keep_rejected=True, **job.swap_options())
-    return job.map(job.rows, function, "Swapping")
+    """Swaps, judged before they are used."""
+    own = {"quality": job.options.get("quality", True), **job.chosen("keep_rejected")}
+    if "probability" in job.method.options:
+        own |= job.chosen("seed", "probability")
+    return job.map(job.rows, job.method.load()(job.columns, **own, **job.swap_options()), "Swapping")
 
 
 def refined(job: Job) -> Dataset:
@@ -170,7 +158,7 @@ def refined(job: Job) -> Dataset:
 
     percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
     options = job.chosen("attribute", "batch_size", "device")
-    score = BiasScore(job.columns, job.options["model"], **options)
+    score = BiasScore(job.columns, job.options["model"], on_missing=job.on_missing, **options)
     rows = job.map(job.rows, score, "Scoring")
     columns = [f"{column}_bias_absolute" for column in job.columns]
     swaps = {} if "target" not in job.method.options else {**job.swap_options(), "text_columns": list(job.columns)}
@@ -185,13 +173,13 @@ def balanced(job: Job) -> Dataset:
         found["text_columns"] = list(job.columns)
     if "sampling" in job.options:
         found["method"] = job.options["sampling"]
-    done: Dataset = job.method.load()(job.rows, **found)
+    done: Dataset = job.method.load()(job.rows, on_missing=job.on_missing, **found)
     return done
 
 
 def exchanged(job: Job) -> Dataset:
     """Two text columns in each other's place."""
-    found = job.chosen("label_column", "labels")
+    found = {**job.chosen("label_column", "labels"), "on_missing": job.on_missing}
     classes = job.classes()
     if "labels" in found:
         found["labels"] = [classes.index(label) if label in classes else label for label in found["labels"]]
@@ -202,7 +190,7 @@ def asked(job: Job) -> Dataset:
     """A chat model, asked for every text once."""
     names = ("attribute", "model", "base_url", "prompt", "cache_dir")
     config = LLMConfig(**job.chosen(*LLM))
-    function = job.method.load()(job.columns[0], config=config, **job.chosen(*names))
+    function = job.method.load()(job.columns[0], config=config, on_missing=job.on_missing, **job.chosen(*names))
     rows = job.map(job.rows, function, "Asking")
     job.facts["usage"] = function.usage().to_dict()
     return rows

@@ -38,7 +38,7 @@ METHODS: dict[str, Method] = {
     "cda": Method(
         "add after each row with terms its counterfactual row (counterfactual data augmentation)",
         "hf_fairness.augment:CounterfactualAugmentation",
-        jobs.augmented,
+        jobs.swapped,
         (*jobs.SWAP, *jobs.JUDGE),
         added="counterfactual",
         limits=(_GROUPS, _COPIED),
@@ -142,7 +142,7 @@ METHODS: dict[str, Method] = {
         "ask a chat model for one version of each text per group and a neutral one",
         "hf_fairness.generation:LLMGroupVariants",
         jobs.asked,
-        ("attribute", "model", "base_url", "prompt", "cache_dir", "drop_rejected", *jobs.LLM),
+        ("attribute", "model", "base_url", "prompt", "cache_dir", *jobs.LLM),
         n_columns=1,
         parallel=False,
         batch_size=64,

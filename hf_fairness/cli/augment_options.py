@@ -26,8 +26,15 @@ class AugmentArguments:
     text_columns: list[str] | None = field(
         default=None, metadata={"help": "Columns of the texts, where they belong together (premise hypothesis)."}
     )
+    on_missing: str = field(
+        default="skip",
+        metadata={"help": "Rows that lack a text: skip lets them pass and counts them, error refuses them."},
+    )
     num_proc: int | None = field(default=None, metadata={"help": "Processes."})
     batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
+    card_example: bool = field(
+        default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
+    )
     overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
     push_to_hub: str | None = field(default=None, metadata={"help": "Repository on the Hub to upload the result to."})
     private: bool = field(default=False, metadata={"help": "Make that repository private."})
@@ -53,8 +60,11 @@ class TermOptions:
         default=None, metadata={"help": "Where the label names a group: refuse (default), mark or swap."}
     )
     tagger: str | None = field(default=None, metadata={"help": "spaCy model that settles pronouns."})
-    quality: bool = field(default=True, metadata={"help": "Judge swaps: columns confidence and rejected_reason."})
-    drop_rejected: bool = field(default=False, metadata={"help": "Leave the rejected rows out."})
+    quality: bool = field(
+        default=True,
+        metadata={"help": "Judge swaps (columns confidence and rejected_reason), and do not use those judged bad."},
+    )
+    keep_rejected: bool = field(default=False, metadata={"help": "Use the swaps that were judged bad all the same."})
     probability: float | None = field(default=None, metadata={"help": "Of a substitution (cds); default 0.5."})
     pronouns: str | None = field(default=None, metadata={"help": "Neutral pronoun (neutralize), for example xe."})
     reflexive: str | None = field(default=None, metadata={"help": "Neutral reflexive pronoun, such as themself."})

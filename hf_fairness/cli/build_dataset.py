@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness.cli.hub import check_login
 from hf_fairness.cli.parsing import parse
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
         raise ValueError("Name a data set, for example `hf-fairness build-dataset winomt`; --list shows all.")
     if arguments.push_to_hub:
         check_right(arguments.name, arguments.i_have_the_right)
+        check_login(arguments.push_to_hub, repo_type="dataset")
     configs = [name.strip() for name in arguments.config_name.split(",")] if arguments.config_name else None
     with _bars(), tempfile.TemporaryDirectory() as temporary:
         keep = arguments.output is not None or arguments.push_to_hub is None

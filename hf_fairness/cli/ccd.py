@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.cli.hub import check_login, push_model, repo_name
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from transformers import TrainingArguments
-
     from hf_fairness.trainers import CCDConfig
     from hf_fairness.trainers.recipes import CCDArguments
 
@@ -58,9 +57,12 @@ def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.trainers.recipes import run_ccd
 
+    if config.push_to_hub and is_main_process():
+        check_login(repo_name(config), token=config.hub_token)
     groups = load_attribute(arguments.attribute, language=arguments.language).group_names
     rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
-    ready = arguments.text_column is None and has_variants(rows, groups)
+    check_models(model_name_or_path=arguments.model_name_or_path)
+    ready = arguments.text_column is None and has_variants(rows, config.group_columns or groups, config.neutral_column)
     result = run_ccd(
         arguments,
         config,
@@ -72,7 +74,7 @@ def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
     if is_main_process():
         print_changes(result)
         if config.push_to_hub:
-            result["url"] = push(result["model"], config)
+            result["url"] = push_model(result["model"], config, "ccd")
             print(f"Pushed to {result['url']}")
     return result
 
@@ -92,25 +94,3 @@ def print_changes(result: dict[str, Any]) -> None:
     for name, path in result["report"].items():
         print(f"{name:>16}  {path}")
     print(f"{'model':>16}  {result['model']}")
-
-
-def push(folder: Path, config: TrainingArguments, method: str = "ccd") -> str:
-    """Upload a finished model folder to the Hub; a repository that exists is updated.
-
-    Args:
-        folder: the model with its card.
-        config: ``hub_model_id`` (default: name of the output folder), ``hub_private_repo``, ``hub_token``.
-        method: the command that made it, for the message of the commit.
-
-    Returns:
-        Address of the repository.
-    """
-    from huggingface_hub import HfApi
-
-    api = HfApi(token=config.hub_token)
-    name = config.hub_model_id or Path(config.output_dir).resolve().name
-    repo = api.create_repo(name, private=config.hub_private_repo, exist_ok=True)
-    api.upload_folder(
-        repo_id=repo.repo_id, folder_path=folder, commit_message=f"Add model mitigated with hf-fairness {method}"
-    )
-    return str(repo)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hf_fairness.cli.sources import looks_local, missing, near_names
+
 if TYPE_CHECKING:
     from datasets import Dataset
 
@@ -19,6 +21,7 @@ _FORMATS = {
     ".txt": "text",
     ".en": "text",
 }
+_ACCEPTED = f"a file ({', '.join(_FORMATS)}), a folder of such files, a saved data set, or an id of the Hub"
 
 
 def open_dataset(source: str, *, split: str = "train") -> Dataset:
@@ -41,7 +44,10 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
     try:
         rows = _open(source, split)
     except DatasetsError as error:
-        reason = str(error.__cause__ or error).strip().splitlines()
+        cause = error.__cause__ or error
+        if isinstance(cause, UnicodeDecodeError):
+            raise ValueError(f"{source} is no text in UTF-8. Save it in UTF-8, or name another file.") from error
+        reason = str(cause).strip().splitlines()
         raise ValueError(f"{source} cannot be read: {reason[0] if reason else type(error).__name__}") from error
     except ValueError as error:
         if "no data" in str(error):  # what datasets says of a file with a header and nothing below it
@@ -65,6 +71,8 @@ def _open(source: str, split: str) -> Dataset:
             raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
         if path.stat().st_size == 0:
             raise ValueError(f"{source} is empty.")
+        if path.suffix in (".csv", ".tsv"):
+            _check_header(path)
         # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
         options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
         return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
@@ -75,7 +83,65 @@ def _open(source: str, split: str) -> Dataset:
                 raise ValueError(f"{source} has no split {split!r}; it has {', '.join(loaded)}.")
             loaded = loaded[split]
         return loaded
-    return load_dataset(source, split=split)
+    if path.is_dir():
+        return load_dataset(source, split=split)
+    if looks_local(source, tuple(_FORMATS)):
+        raise ValueError(missing(source, _ACCEPTED))
+    return _from_hub(source, split)
+
+
+def _from_hub(source: str, split: str) -> Dataset:
+    """A data set of the Hub; where it is not to be had, the message says that no file is called so either."""
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
+
+    try:
+        return load_dataset(source, split=split)
+    except (OSError, DatasetsError) as error:  # not there, or out of reach
+        near = near_names(source)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ValueError(
+            f"There is no file or folder {source}.{hint} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
+        ) from error
+
+
+def _check_header(path: Path) -> None:
+    """Raise where a table in text is none, or names two columns alike: one of them would be renamed unseen."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","), [])
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8. Save it in UTF-8, or name another file.") from error
+    except csv.Error as error:
+        raise ValueError(f"{path} is no {path.suffix[1:]} file: {error}. Expected {_ACCEPTED}.") from error
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path} has two columns {twice!r}. Rename one of them.")
+
+
+def open_other(source: str | None, dataset: str) -> Dataset | None:
+    """A further set beside a training set: a file, folder or id; or else the name of a split of that set.
+
+    Args:
+        source: what the user named; None for none.
+        dataset: the training set, as `open_dataset` takes it.
+
+    Returns:
+        The rows.
+
+    Raises:
+        ValueError: as :func:`open_dataset`; or a name that is no file, beside a training set without splits.
+    """
+    if source is None:
+        return None
+    if Path(source).exists() or "/" in source or looks_local(source, tuple(_FORMATS)):
+        return open_dataset(source)
+    if Path(dataset).is_file():
+        raise ValueError(
+            f"There is no file {source}, and a single file such as {dataset} has no splits. Expected {_ACCEPTED}."
+        )
+    return open_dataset(dataset, split=source)
 
 
 def text_column(rows: Dataset, wanted: str | None, source: str) -> str:

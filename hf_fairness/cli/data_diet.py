@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import open_dataset, text_column
+from hf_fairness.cli.data import open_dataset, open_other, text_column
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-
     from hf_fairness.trainers.recipes import DataDietArguments
 
 DESCRIPTION = """Find which part of a training set, and of its counterfactuals, makes a text classifier fairer at a
@@ -57,12 +55,13 @@ def run(arguments: DataDietArguments) -> dict[str, Any]:
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels.")
     train = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    check_models(model_name_or_path=arguments.model_name_or_path, stability_models=arguments.stability_models)
     result = run_data_diet(
         arguments,
         train,
         text_column=text_column(train, arguments.text_column, arguments.dataset),
-        validation=_other(arguments.validation, arguments),
-        test=_other(arguments.test, arguments),
+        validation=open_other(arguments.validation, arguments.dataset),
+        test=open_other(arguments.test, arguments.dataset),
         group_set=None if arguments.group_set is None else open_dataset(arguments.group_set),
     )
     if is_main_process():
@@ -70,22 +69,13 @@ def run(arguments: DataDietArguments) -> dict[str, Any]:
     return result
 
 
-def _other(source: str | None, arguments: DataDietArguments) -> Dataset | None:
-    """A further set: a file, folder or id; or else the name of a split of the training data."""
-    if source is None:
-        return None
-    if Path(source).exists() or "/" in source:
-        return open_dataset(source)
-    if Path(arguments.dataset).is_file():
-        raise ValueError(f"There is no file {source}, and a single file such as {arguments.dataset} has no splits.")
-    return open_dataset(arguments.dataset, split=source)
-
-
 def print_table(result: dict[str, Any]) -> None:
     """Print what was chosen, the table, what got worse, and the files."""
     from hf_fairness.report.data_diet import diet_table, findings, headline
 
     print(f"\n{headline(result)}\n")
+    for caution in result["cautions"]:
+        print(f"Caution. {caution}\n")
     rows = [row[:5] + [cell.split(" [")[0] for cell in row[5:]] for row in diet_table(result)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     for row in rows:

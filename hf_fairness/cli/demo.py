@@ -23,9 +23,17 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     from hf_fairness.trainers import CCDConfig
     from hf_fairness.trainers.recipes import CCDArguments
 
-    words = ["--model_name_or_path", minilm_path(), "--dataset", "demo", "--base_model_name", NAME, *argv]
-    if not any(word.split("=")[0] == "--output_dir" for word in words):
-        words += ["--output_dir", "out/demo"]
-    classes = [CCDArguments, CCDConfig]
-    arguments, config = parse(classes, words, prog="hf-fairness demo", description=DESCRIPTION, common=ccd.COMMON)
+    arguments, config = parse(
+        [CCDArguments, CCDConfig],
+        argv,
+        prog="hf-fairness demo",
+        description=DESCRIPTION,
+        common=ccd.COMMON,
+        defaults={
+            "model_name_or_path": minilm_path(),
+            "dataset": "demo",
+            "base_model_name": NAME,
+            "output_dir": "out/demo",
+        },
+    )
     return ccd.run(arguments, config)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.gfst_data import open_pairs, open_texts
+from hf_fairness.cli.hub import check_login, push_model, repo_name
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
@@ -56,24 +58,20 @@ COMMON = (
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the recipe returns."""
+    from hf_fairness.cli.gfst_demo import DEMO
     from hf_fairness.trainers import GFSTConfig
     from hf_fairness.trainers.recipes import GFSTArguments
 
-    words = list(argv)
-    if not any(word.split("=")[0] in ("--output_dir", "--output-dir", "--config") for word in words):
-        words += ["--output_dir", "gfst"]
-    if any(word.split("=")[0] == "--demo" for word in words):
-        from hf_fairness.cli.gfst_demo import DEFAULTS
-
-        words = [*DEFAULTS, *words]
     arguments, config = parse(
         [GFSTArguments, GFSTConfig],
-        words,
+        argv,
         prog="hf-fairness gfst",
         description=DESCRIPTION,
         positional="model",
         common=COMMON,
         epilog=EPILOG,
+        defaults={"output_dir": "gfst"},
+        demo=DEMO,
     )
     return run(arguments, config)
 
@@ -82,6 +80,8 @@ def run(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     """Open the data, run the recipe, print its table and where the files are, push if asked to."""
     from hf_fairness.trainers.recipes import run_gfst
 
+    if config.push_to_hub and is_main_process():
+        check_login(repo_name(config), token=config.hub_token)
     if not sys.stderr.isatty():
         quiet()
         config.disable_tqdm = True
@@ -98,9 +98,7 @@ def run(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
             return result
         print_table(result)
         if config.push_to_hub and result["model"] is not None:
-            from hf_fairness.cli.ccd import push
-
-            result["url"] = push(result["model"], config, "gfst")
+            result["url"] = push_model(result["model"], config, "gfst")
             print(f"Pushed to {result['url']}")
     return result
 
@@ -121,6 +119,7 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     a, late = arguments, arguments.wants("predict")
     if a.monolingual is None and a.until not in ("parallel", "start", "initial"):
         raise ValueError("--monolingual is missing: a text file, table, saved data set or id to translate from.")
+    check_models(model=a.model, reverse_model=a.reverse_model)
     pairs: dict[str, Any] = {}
     for name, source, wanted in (
         ("parallel", a.parallel, True),

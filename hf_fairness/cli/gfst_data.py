@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hf_fairness.cli.data import open_dataset, text_column
+from hf_fairness.cli.sources import near_names
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -46,7 +47,9 @@ def open_pairs(
         return Dataset.from_dict({"source": sides[0]["text"][:], "target": sides[1]["text"][:]})
     missing = [file for file in files if len(files) == 2 and not Path(file).exists()]
     if missing:
-        raise ValueError(f"There is no file {missing[0]}. Two aligned files are given as train.en,train.it.")
+        near = near_names(missing[0])
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise ValueError(f"There is no file {missing[0]}.{hint} Two aligned files are given as train.en,train.it.")
     rows = open_dataset(source, split=split)
     if "translation" in rows.column_names and not {"source", "target"} & set(rows.column_names):
         rows = rows.select_columns(["translation"]).flatten()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from hf_fairness.trainers import GFSTConfig
     from hf_fairness.trainers.recipes import GFSTArguments
 
-#: Flags of the demo; those that the user gives come after them and win.
-DEFAULTS = [word for name, value in {**DEMO_ARGUMENTS, **DEMO_TRAINING}.items() for word in (f"--{name}", str(value))]
+#: Settings of the demo; what the user gives wins over them.
+DEMO = {**DEMO_ARGUMENTS, **DEMO_TRAINING}
 #: Where the lexicons of the world are kept in the output folder.
 FOLDER = "demo"
 

@@ -7,13 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import open_dataset
+from hf_fairness.cli.data import open_dataset, open_other
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-
     from hf_fairness.trainers.recipes import IBADRArguments
 
 DESCRIPTION = """Refine the data of a text classifier against biases that nobody had to name (Wang et al. 2023, IBADR).
@@ -44,22 +43,22 @@ Which model's confidence filters the samples matters: one that shares the bias t
 The report shows what the filter did. No number of it shows that a model is free of bias.
 """
 
-#: Settings of the demo; flags given as well win over them.
+#: Settings of the demo; what the user gives wins over them.
 DEMO = {
-    "n_shallow": "1000",
-    "shallow_learning_rate": "1e-3",
-    "n_iterations": "3",
-    "n_generated": "3000",
-    "generator_epochs": "12",
-    "generator_later_epochs": "4",
-    "generator_learning_rate": "2e-3",
-    "generator_batch_size": "64",
-    "max_new_tokens": "40",
-    "sampling_batch_size": "500",
-    "epochs": "4",
-    "patience": "4",
-    "learning_rate": "1e-3",
-    "batch_size": "64",
+    "n_shallow": 1000,
+    "shallow_learning_rate": 1e-3,
+    "n_iterations": 3,
+    "n_generated": 3000,
+    "generator_epochs": 12,
+    "generator_later_epochs": 4,
+    "generator_learning_rate": 2e-3,
+    "generator_batch_size": 64,
+    "max_new_tokens": 40,
+    "sampling_batch_size": 500,
+    "epochs": 4,
+    "patience": 4,
+    "learning_rate": 1e-3,
+    "batch_size": 64,
     "output_dir": "out/ibadr",
     "device": "cpu",
 }
@@ -70,17 +69,15 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     from hf_fairness.trainers.ibadr_config import IBADRConfig
     from hf_fairness.trainers.recipes import IBADRArguments
 
-    words = list(argv)
-    if "--demo" in words:
-        words = [*(part for name, value in DEMO.items() for part in (f"--{name}", value)), *words]
     (arguments,) = parse(
         [IBADRArguments],
-        words,
+        argv,
         prog="hf-fairness ibadr",
         description=DESCRIPTION,
         positional="model_name_or_path",
         common=[field.name for field in fields(IBADRConfig)],
         epilog=EPILOG,
+        demo=DEMO,
     )
     return run(arguments)
 
@@ -100,23 +97,14 @@ def _data(arguments: IBADRArguments) -> dict[str, Any]:
     """The sets that the arguments name."""
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
+    named = ("model_name_or_path", "generator", "shallow_model", "judge", "confidence_from")
+    check_models(**{name: getattr(arguments, name) for name in named})
     return {
         "train": open_dataset(arguments.dataset, split=arguments.dataset_split),
-        "dev": _other(arguments.dev, arguments),
-        "test": _other(arguments.test, arguments),
+        "dev": open_other(arguments.dev, arguments.dataset),
+        "test": open_other(arguments.test, arguments.dataset),
         "challenge": dict(_challenge(text) for text in arguments.challenge or []),
     }
-
-
-def _other(name: str | None, arguments: IBADRArguments) -> Dataset | None:
-    """A further set: a file, folder or id; or else the name of a split of the training data."""
-    if name is None:
-        return None
-    if Path(name).exists() or "/" in name:
-        return open_dataset(name)
-    if Path(arguments.dataset).is_file():
-        raise ValueError(f"There is no file {name}, and a single file such as {arguments.dataset} has no splits.")
-    return open_dataset(arguments.dataset, split=name)
 
 
 def _challenge(text: str) -> tuple[str, Any]:
@@ -131,7 +119,7 @@ def _challenge(text: str) -> tuple[str, Any]:
             "own."
         )
     if not Path(place).exists():
-        raise ValueError(f"--challenge {title}: there is no file {place}.")
+        raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
     return (title, place) if name in CHALLENGE_SETS else (title, open_dataset(place))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.cli.hub import check_login
 from hf_fairness.cli.parsing import parse
 from hf_fairness.utils import metric_path, progress
 
@@ -150,7 +151,7 @@ def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> list
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
     api = HfApi()
-    api.whoami()  # one clear error before anything is made
+    check_login(f"{arguments.namespace}/{next(iter(spaces))}", repo_type="space")  # before anything is made
     rows: list[dict[str, Any]] = []
     for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
         repo_id = f"{arguments.namespace}/{name}"

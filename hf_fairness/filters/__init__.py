@@ -5,6 +5,7 @@ from hf_fairness.filters.arabic import ArabicTagger
 from hf_fairness.filters.drops import Kept, OneGroup, TooFewPairsError, drops
 from hf_fairness.filters.genders import LANGUAGES, gender_tagger, predict_genders, rule_tagger
 from hf_fairness.filters.german import GermanTagger
+from hf_fairness.filters.german_sentences import GermanSentenceTagger
 from hf_fairness.filters.hebrew import HebrewTagger
 from hf_fairness.filters.lexicon import LexiconTagger
 from hf_fairness.filters.pair_length import PairLength
@@ -21,6 +22,7 @@ __all__ = [
     "ArabicTagger",
     "GenderTagger",
     "Genders",
+    "GermanSentenceTagger",
     "GermanTagger",
     "GrammaticalGender",
     "HebrewTagger",

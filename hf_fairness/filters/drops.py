@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hf_fairness.filters.source import MIXED, NONE
+from hf_fairness.filters.target import WORDS
 
 _BATCH = 10_000
+#: So many words are named, the most frequent ones.
+_TOP = 20
 
 
 class TooFewPairsError(ValueError):
@@ -95,6 +98,7 @@ def drops(
     gender_column: str | None = "source_gender",
     groups: Sequence[str] | None = None,
     minimum: int = 1,
+    words_column: str | None = WORDS,
 ) -> dict[str, Any]:
     """Count what is kept and what is dropped, by reason and by gender.
 
@@ -106,11 +110,14 @@ def drops(
         gender_column: column of the labels; None counts all rows together.
         groups: genders that are wanted; None means all that occur, but mixed and none.
         minimum: least number of kept rows of each wanted gender, or of all; 0 allows an empty result.
+        words_column: column of the words for which :class:`TargetGender` dropped a row, where the rows have it; None:
+            no words are counted.
 
     Returns:
         ``n``: rows. ``kept``: rows without a reason. ``kept_share``: in [0, 1], with ``kept_share_ci95``; None
         without rows. ``reasons``: reason -> rows dropped for it, the most frequent first. ``by_gender``: the same for
-        every label, mixed and none too. ``meta``: the convention.
+        every label, mixed and none too. ``words``: the 20 words for which most rows were dropped -> these rows, where
+        ``words_column`` is there. ``meta``: the convention.
 
     Raises:
         TooFewPairsError: fewer than ``minimum`` rows of a gender are kept; the message says why the others went.
@@ -129,11 +136,18 @@ def drops(
     if not names:
         raise ValueError("drops needs the columns of reasons, for example ['length_reason', 'target_reason'].")
     counts: Counter[tuple[str, str]] = Counter()
-    for batch in _batches(dataset, names if gender_column is None else (gender_column, *names)):
+    words: Counter[str] | None = None
+    wanted_columns = names if gender_column is None else (gender_column, *names)
+    for batch, more in _batches(dataset, wanted_columns, words_column):
         labels, *reasons = batch if gender_column is not None else ([""] * len(batch[0]), *batch)
-        firsts = (next(filter(None, row), "") for row in zip(*reasons, strict=True))
+        firsts = [next(filter(None, row), "") for row in zip(*reasons, strict=True)]
         counts.update(zip(labels, firsts, strict=True))
+        if more is not None:
+            words = Counter() if words is None else words
+            words.update(word for text, first in zip(more, firsts, strict=True) if first for word in text.split())
     summary = _summary(counts)
+    if words is not None:
+        summary["words"] = dict(sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_TOP])
     labels_found = sorted({label for label, _ in counts})
     if gender_column is not None:
         summary["by_gender"] = {
@@ -147,7 +161,7 @@ def drops(
     wanted = groups
     if wanted is None and gender_column is not None:
         wanted = [label for label in labels_found if label not in (MIXED, NONE)]
-    _check_enough(summary, wanted, minimum)
+    check_enough(summary, wanted, minimum)
     return summary
 
 
@@ -165,13 +179,25 @@ def _summary(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-def _check_enough(summary: dict[str, Any], groups: Sequence[str] | None, minimum: int) -> None:
+def check_enough(summary: dict[str, Any], groups: Sequence[str] | None, minimum: int) -> None:
+    """Refuse too small a rest.
+
+    Args:
+        summary: of :func:`drops`.
+        groups: genders that are wanted; none: all rows together.
+        minimum: least number of kept rows of each.
+
+    Raises:
+        TooFewPairsError: fewer than ``minimum`` rows of a gender are kept; the message says why the others went.
+    """
     parts = {"all genders": summary} if not groups else {g: summary.get("by_gender", {}).get(g) for g in groups}
     for name, part in parts.items():
         kept = part["kept"] if part else 0
         if kept < minimum:
             n, reasons = (part["n"], part["reasons"]) if part else (0, {})
             listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items()) or "there were no rows"
+            if summary.get("words"):
+                listed += f" (most often for {', '.join(list(summary['words'])[:5])})"
             raise TooFewPairsError(
                 f"The filters kept {kept} of {n} pairs ({name}), fewer than minimum={minimum}: {listed}. Give more "
                 "text, or a first model that knows the forms of this gender: self-training cannot invent them.",
@@ -179,17 +205,21 @@ def _check_enough(summary: dict[str, Any], groups: Sequence[str] | None, minimum
             )
 
 
-def _batches(dataset: Any, names: Sequence[str]) -> Iterator[list[list[str]]]:
-    """The columns of a data set, some rows at a time."""
+def _batches(
+    dataset: Any, names: Sequence[str], optional: str | None
+) -> Iterator[tuple[list[list[str]], list[str] | None]]:
+    """The columns of a data set and, where it has it, the optional one, some rows at a time."""
     if hasattr(dataset, "select_columns"):
         present = dataset.column_names
         if missing := [name for name in names if present is not None and name not in present]:
             raise ValueError(f"drops: no column {missing[0]!r}. Columns: {', '.join(present)}.")
-        for batch in dataset.select_columns(list(names)).iter(batch_size=_BATCH):
-            yield [batch[name] for name in names]
+        more = [optional] if optional is not None and optional in (present or ()) else []
+        for batch in dataset.select_columns([*names, *more]).iter(batch_size=_BATCH):
+            yield [batch[name] for name in names], batch[more[0]] if more else None
         return
     for row in dataset:
-        yield [[_column(row, name, "drops")] for name in names]
+        text = None if optional is None else row.get(optional)
+        yield [[_column(row, name, "drops")] for name in names], None if text is None else [text]
 
 
 def _column(batch: Mapping[str, Any], name: str, where: str) -> Any:

@@ -63,15 +63,16 @@ def predict_genders(
     ``"agreement"``: the aligned words, and an article in front of them, narrow each other's genders; what leaves male
     and female open, or is neuter, is neutral. ``"original"``: the rules of WinoMT's released code,
     language by language (see :mod:`hf_fairness.filters.languages`), with Apertium in place of the spaCy models of
-    2019 for Spanish, French and Italian.
+    2019 for Spanish, French and Italian. ``"original_2020"``: that code since August 2020, where nothing aligned is
+    unknown in Hebrew and Arabic too; the other languages are as before.
 
     Args:
         sentences: tokens of each translation, split at spaces as WinoMT does.
         targets: per sentence the indices of the tokens aligned to the person's English article and noun; empty when
-            nothing is aligned. ``"original"`` counts an index as often as it is given, and in that order.
+            nothing is aligned. The original rules count an index as often as it is given, and in that order.
         lang: one of ``LANGUAGES``; any other code with a ``tagger`` and these rules.
         tagger: in place of the one that the rules ask for.
-        rules: ``"agreement"`` or ``"original"``.
+        rules: ``"agreement"``, ``"original"`` or ``"original_2020"``.
         source_words: English noun per sentence; some original rules know one ("nurse" in German). None leaves these
             exceptions out.
 

@@ -27,7 +27,8 @@ ARTICLES: dict[str, Genders] = {
     **{"der": _MF, "die": _F, "das": _N, "den": _M, "dem": _MN, "des": _MN},
     **{"zum": _MN, "beim": _MN, "vom": _MN, "im": _MN, "am": _MN, "zur": _F},
 }
-_PRONOUNS = {"er": _M, "ihn": _M, "ihm": _MN, "sie": _F, "es": _N}
+#: Of the third person.
+PRONOUNS: dict[str, Genders] = {"er": _M, "ihn": _M, "ihm": _MN, "sie": _F, "es": _N}
 #: Endings of nouns for women.
 _FEMININE = tuple(word_set("in innen frau schwester mutter tochter dame kraft hilfe wache hebamme"))
 #: Endings of nouns for men, with those of the other cases.
@@ -97,15 +98,15 @@ class GermanTagger:
         lower = word.lower()
         if lower in ARTICLES:
             return self._article(lower, after)
-        if lower in _PRONOUNS:
-            return _PRONOUNS[lower]
+        if lower in PRONOUNS:
+            return PRONOUNS[lower]
         return self._noun(word)
 
     def _noun(self, word: str) -> Genders:
         if not word[:1].isupper():
             return NONE
         known = _in_dictionary(word.lower()) if self.nouns == "german-nouns" else NONE
-        return known or _by_ending(word.lower())
+        return known or by_ending(word.lower())
 
     def _article(self, article: str, after: list[str]) -> Genders:
         """Genders of an article before a noun, or an adjective and a noun; their endings settle "der" and "die"."""
@@ -120,7 +121,8 @@ class GermanTagger:
         return NONE if plural else _F
 
 
-def _by_ending(lower: str) -> Genders:
+def by_ending(lower: str) -> Genders:
+    """Genders of a noun, in lower case, by its ending: fits nouns for persons."""
     if len(lower) < 4 or lower.endswith(_THINGS):
         return NONE
     if lower.endswith(_FEMININE):
@@ -133,40 +135,73 @@ def _by_ending(lower: str) -> Genders:
 @functools.lru_cache(maxsize=1 << 16)
 def _in_dictionary(lower: str) -> Genders:
     """Genders of the longest end of the word, of five letters or more, that the dictionary holds."""
-    nouns = _dictionary()
+    nouns = dictionary()
     ends = [lower] + [lower[start:] for start in range(1, len(lower) - 4)]
-    return next((nouns[end] for end in ends if end in nouns), NONE)
+    found = (nouns.singular.get(end, NONE) | nouns.plural.get(end, NONE) for end in ends)
+    return next(filter(None, found), NONE)
 
 
-#: Kinds of entries of the dictionary that are names of persons and places: spelled like nouns of any gender.
+@dataclass(frozen=True)
+class Nouns:
+    """What the dictionary holds, in lower case.
+
+    Attributes:
+        singular: genders by form of the singular.
+        plural: the same by form of the plural.
+        names: of persons and places, which are spelled like nouns of any gender.
+        first_names: those that stand before another name.
+    """
+
+    singular: dict[str, Genders]
+    plural: dict[str, Genders]
+    names: frozenset[str]
+    first_names: frozenset[str]
+
+
+#: Kinds of entries of the dictionary that are names.
 _NAMES = frozenset({"Vorname", "Nachname", "Familienname", "Straßenname", "Toponym"})
 
 
 @functools.lru_cache(maxsize=1)
-def _dictionary() -> dict[str, Genders]:
-    """Every form of every noun; the columns of a second gender are numbered like its forms."""
+def dictionary() -> Nouns:
+    """Every form of every noun; the columns of a second gender are numbered like its forms.
+
+    Raises:
+        ImportError: german-nouns is not installed.
+    """
     require("german_nouns.config")
     spec = importlib.util.find_spec("german_nouns")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError("german_nouns has no folder: install it anew.")
     codes = {"m": MALE, "f": FEMALE, "n": NEUTRAL}
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    singular, plural = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    names: dict[str, set[str]] = {}
     path = Path(next(iter(spec.submodule_search_locations))) / "nouns.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         header = next(rows)
         gender_of = [
-            (index, header.index(f"genus {column[-1]}" if column[-1].isdigit() else "genus"))
+            (
+                index,
+                header.index(f"genus {column[-1]}" if column[-1].isdigit() else "genus"),
+                plural if "plural" in column else singular,
+            )
             for index, column in enumerate(header)
             if column.startswith(("nominativ", "genitiv", "dativ", "akkusativ"))
         ]
         lemma, kinds, first = (header.index(column) for column in ("lemma", "pos", "genus"))
         for row in rows:
-            if not _NAMES.isdisjoint(row[kinds].split(",")):
+            if named := _NAMES.intersection(row[kinds].split(",")):
+                names.setdefault(row[lemma].lower(), set()).update(named)
                 continue
             if row[first] in codes:
-                found[row[lemma].lower()].add(codes[row[first]])
-            for index, gender in gender_of:
+                singular[row[lemma].lower()].add(codes[row[first]])
+            for index, gender, forms in gender_of:
                 if row[index] and row[gender] in codes:
-                    found[row[index].lower()].add(codes[row[gender]])
-    return {form: frozenset(genders) for form, genders in found.items()}
+                    forms[row[index].lower()].add(codes[row[gender]])
+    return Nouns(
+        singular={form: frozenset(genders) for form, genders in singular.items()},
+        plural={form: frozenset(genders) for form, genders in plural.items()},
+        names=frozenset(names),
+        first_names=frozenset(name for name, sorts in names.items() if "Vorname" in sorts),
+    )

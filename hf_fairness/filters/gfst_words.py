@@ -1,8 +1,8 @@
-"""The rule of the source filter as GFST's authors released its output: their words, and how they cut texts.
+"""The rule of the source filter in the code that GFST's authors released: their words, and how they cut texts.
 
-Words are facts: the pairs of Zhao et al. 2018 that the paper names, and how the released labels depart from them. The
-rule was read off these labels and gives all of those that it was checked on, 116,000 lines of news; of the few words
-that none of them holds ("airwomen", "princes"), it follows the pairs.
+Words are facts: those of the code, which follow most of the pairs of Zhao et al. 2018. The sentences that the authors
+released were chosen by an earlier list, without the brides, grooms and the spokeswoman: of 116,000 lines of news, 10
+have one of these beside the pronoun of the other group, and are mixed here.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from hf_fairness.filters.protocol import FEMALE, MALE, word_set
 from hf_fairness.filters.source_words import SourceWords
 
 _PRONOUNS = {FEMALE: word_set("she her hers herself"), MALE: word_set("he him his himself")}
-#: Not as in the pairs: "prince", "groom", "spokeswoman" and "miss" are on no side, and "bride" counts as masculine.
+#: Not as in the pairs: "airman", "airmen", "prince" and "miss" are on no side, and "sir" and "madam" are in.
 _NOUNS = {
     FEMALE: word_set(
-        "actress actresses airwoman airwomen aunt aunts businesswoman businesswomen chairwoman chairwomen chick chicks "
-        "daughter daughters female females gal gals girl girls granddaughter granddaughters ladies lady mom mommies "
-        "mommy moms mother mothers policewoman princess princesses queen queens sister sisters spokeswomen wife wives "
-        "woman women"
+        "actress actresses airwoman airwomen aunt aunts bride brides businesswoman businesswomen chairwoman chairwomen "
+        "chick chicks daughter daughters female females gal gals girl girls granddaughter granddaughters ladies lady "
+        "madam mom mommies mommy moms mother mothers policewoman policewomen princess princesses queen queens sister "
+        "sisters spokeswoman spokeswomen wife wives woman women"
     ),
     MALE: word_set(
-        "actor actors airman airmen boy boys bride brides brother brothers businessman businessmen chairman chairmen "
-        "dad daddies daddy dads dude dudes father fathers gentleman gentlemen grandson grandsons guy guys husband "
-        "husbands king kings lord lords male males man men policeman princes sir son sons spokesman spokesmen uncle "
-        "uncles"
+        "actor actors boy boys brother brothers businessman businessmen chairman chairmen dad daddies daddy dads dude "
+        "dudes father fathers gentleman gentlemen grandson grandsons groom grooms guy guys husband husbands king kings "
+        "lord lords male males man men policeman policemen princes sir son sons spokesman spokesmen uncle uncles"
     ),
 }
 #: They count as written here only, not as "mr" or "MR".

@@ -16,7 +16,7 @@ SHOWN: tuple[str, ...] = tuple(gender for gender in GENDERS if gender != NEUTRAL
 AMBIGUOUS: tuple[str, ...] = ("neither", "each")
 #: Kind of tagger for whole sentences, where it is not the first of the language: taggers made for words that name
 #: persons take every other word as masculine (Hebrew), or know no other nouns (German).
-_KINDS = {"de": "german-nouns", "he": "gfst"}
+_KINDS = {"de": "sentences", "he": "gfst"}
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,21 @@ class SentenceGenders:
 
     def of(self, texts: Sequence[str]) -> list[Genders]:
         """The genders of :data:`SHOWN` that each text shows; one call of the tagger for all texts."""
-        sentences = [text.split() for text in texts]
-        tagged = self.tagger.genders(sentences)
-        if self.persons:
-            tagged = [
-                [genders for genders, counts in zip(row, chosen, strict=True) if counts]
-                for row, chosen in zip(tagged, self._chosen(sentences), strict=True)
-            ]
-        ambiguous = self.ambiguous
-        return [_shown(ambiguous, frozenset(row)) for row in tagged]
+        return [self.together(row) for row in self.tagged([text.split() for text in texts])]
+
+    def tagged(self, sentences: Sequence[Sequence[str]]) -> list[list[Genders]]:
+        """What the tagger says of each token; nothing of those that do not count."""
+        found = self.tagger.genders(sentences)
+        if not self.persons:
+            return found
+        return [
+            [genders if counts else NONE for genders, counts in zip(row, chosen, strict=True)]
+            for row, chosen in zip(found, self._chosen(sentences), strict=True)
+        ]
+
+    def together(self, genders: Sequence[Genders]) -> Genders:
+        """What the readings of some words show together."""
+        return _shown(self.ambiguous, frozenset(genders))
 
     def _chosen(self, sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
         """Whether each token is a noun for a person."""

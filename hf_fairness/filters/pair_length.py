@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hf_fairness.filters.encoding import readable
-from hf_fairness.maps import MapFunction, Row, Texts
+from hf_fairness.maps import MISSING, MapFunction, Row, Texts
 
 #: An elided word keeps its apostrophe: *l'* and *amica*.
 _TOKENS = re.compile(r"\w+['’]?|[^\w\s]")
@@ -24,6 +24,8 @@ class PairLength(MapFunction):
         max_tokens: most tokens of either side.
         max_ratio: most tokens of the longer side for each of the shorter one.
         output_column: the column that is added.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` gives it the reason
+            ``"missing"``, ``"error"`` refuses it.
 
     Raises:
         TypeError: a text is none (at the call, with row and column).
@@ -47,8 +49,9 @@ class PairLength(MapFunction):
         max_tokens: int = 250,
         max_ratio: float = 1.5,
         output_column: str = "length_reason",
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__((source_column, target_column))
+        super().__init__((source_column, target_column), on_missing=on_missing)
         if not max_tokens >= 1 or not max_ratio >= 1:
             raise ValueError(f"max_tokens and max_ratio must be at least 1; got {max_tokens!r} and {max_ratio!r}.")
         self.max_tokens, self.max_ratio = max_tokens, max_ratio
@@ -57,6 +60,10 @@ class PairLength(MapFunction):
     def outputs(self) -> dict[str, str]:
         """The column that is added, with its type."""
         return {self.output_column: "string"}
+
+    def missing(self, texts: Texts) -> Row:
+        """The reason of a row that lacks a text."""
+        return {self.output_column: MISSING}
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The reason for one pair."""

@@ -12,6 +12,8 @@ from hf_fairness.utils import package_versions, require
 
 #: Grammemes of OpenCorpora.
 _GENDERS = {"masc": MALE, "femn": FEMALE, "neut": NEUTRAL}
+#: He and she: beside a verb in the past they show a person's gender, and no reading as a noun counts.
+_PRONOUNS = {"ru": {"он": MALE, "она": FEMALE}, "uk": {"він": MALE, "вона": FEMALE}}
 #: A noun for a living being.
 _PERSON = frozenset({"NOUN", "anim"})
 _DICTIONARIES = {"ru": "pymorphy3_dicts_ru", "uk": "pymorphy3_dicts_uk"}
@@ -60,8 +62,22 @@ class PymorphyTagger:
         return [[_word_genders(self.lang, self.readings, token) for token in sentence] for sentence in sentences]
 
     def persons(self, sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
-        """Whether each token is a noun for a living being in one of the readings that count."""
-        return [[_is_person(self.lang, self.readings, token) for token in sentence] for sentence in sentences]
+        """Whether each token is a noun for a living being in one of the readings that count, or *he* or *she*.
+
+        The pronoun counts beside a verb in the past of its gender: "она сказала".
+        """
+        return [
+            [_is_person(self.lang, self.readings, token) or self._speaks(sentence, place) for place, token in each]
+            for sentence, each in ((sentence, list(enumerate(sentence))) for sentence in sentences)
+        ]
+
+    def _speaks(self, sentence: Sequence[str], place: int) -> bool:
+        """Whether a token is a pronoun with a verb in the past of its gender beside it."""
+        gender = _PRONOUNS[self.lang].get(bare(sentence[place]).lower())
+        if gender is None:
+            return False
+        beside = (*sentence[max(place - 1, 0) : place], *sentence[place + 1 : place + 2])
+        return any(_past(self.lang, token) == gender for token in beside)
 
 
 @functools.lru_cache(maxsize=2)
@@ -72,13 +88,25 @@ def _analyzer(lang: str) -> Any:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _word_genders(lang: str, readings: str, token: str) -> Genders:
+    pronoun = _PRONOUNS[lang].get(bare(token).lower())
+    if pronoun is not None and readings != "all":
+        return frozenset({pronoun})
     tags = _tags(lang, readings, token)
     return frozenset(_GENDERS[tag.gender] for tag in tags if tag.gender is not None)
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _is_person(lang: str, readings: str, token: str) -> bool:
+    if bare(token).lower() in _PRONOUNS[lang]:
+        return False
     return any(_PERSON in tag for tag in _tags(lang, readings, token))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _past(lang: str, token: str) -> str | None:
+    """The gender of a verb in the past; None for other words."""
+    tag = next(iter(_tags(lang, "best", token)), None)
+    return _GENDERS.get(tag.gender) if tag is not None and tag.POS == "VERB" and tag.tense == "past" else None
 
 
 def _tags(lang: str, readings: str, token: str) -> list[Any]:

@@ -29,13 +29,14 @@ class SourceGender(MapFunction):
     only a title that is spelled like a common word ("Miss") counts with a capital alone. A word that several groups of
     an attribute share fits each of them.
 
-    ``wordlist="gfst"`` is the rule of the authors' release (:mod:`hf_fairness.filters.gfst_words`).
+    ``wordlist="gfst"`` is the rule of the authors' code (:mod:`hf_fairness.filters.gfst_words`).
 
     Args:
         text_column: column of the texts.
         wordlist: ``"default"`` or ``"gfst"``.
         attribute: name, file or object; each of its groups needs pronouns.
         output_column: the column that is added.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` gives it ``"none"``, ``"error"`` refuses it.
 
     Raises:
         TypeError: a text is none (at the call, with row and column).
@@ -59,8 +60,9 @@ class SourceGender(MapFunction):
         wordlist: str = "default",
         attribute: str | Path | Attribute = "gender",
         output_column: str = "source_gender",
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(text_column)
+        super().__init__(text_column, on_missing=on_missing)
         if wordlist not in _WORDLISTS:
             raise ValueError(f"wordlist is one of {', '.join(_WORDLISTS)}; got {wordlist!r}.")
         self.wordlist = wordlist
@@ -71,6 +73,10 @@ class SourceGender(MapFunction):
     def outputs(self) -> dict[str, str]:
         """The column that is added, with its type."""
         return {self.output_column: "string"}
+
+    def missing(self, texts: Texts) -> Row:
+        """The label of a row that lacks a text."""
+        return {self.output_column: NONE}
 
     def rewrite(self, texts: Texts, key: str) -> Row:
         """The label of one text."""

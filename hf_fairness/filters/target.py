@@ -8,10 +8,15 @@ from typing import Any
 
 from hf_fairness.filters.grammatical import SHOWN, sentence_genders
 from hf_fairness.filters.person_pronouns import person_pronouns
-from hf_fairness.filters.protocol import Genders, GenderTagger
+from hf_fairness.filters.protocol import Genders, GenderTagger, bare
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.filters.source_words import letter_words
-from hf_fairness.maps import MapFunction, Row, Texts
+from hf_fairness.maps import MISSING, MapFunction, Row, Texts
+
+#: Reason to drop a pair: a word shows another gender.
+OPPOSITE = "opposite_gender"
+#: Column of the words that do.
+WORDS = "target_words"
 
 
 class TargetGender(MapFunction):
@@ -34,7 +39,11 @@ class TargetGender(MapFunction):
             (Russian and Ukrainian: nouns for living beings).
         nouns: their forms, in any case: words, or the path of a file with one form per line or of a UniMorph file.
         ambiguous: ``"neither"`` as above, or ``"each"``: an open form counts for every gender that it can have.
-        output_column: the column that is added.
+        output_column: the column of reasons that is added.
+        words_column: the column that is added with the words that show another gender, in lower case and each once,
+            with spaces between; :func:`drops` counts which dropped most pairs.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` gives it the reason
+            ``"missing"``, ``"error"`` refuses it.
 
     Raises:
         TypeError: a text is none (at the call, with row and column).
@@ -64,27 +73,43 @@ class TargetGender(MapFunction):
         nouns: str | Path | Iterable[str] | None = None,
         ambiguous: str = "neither",
         output_column: str = "target_reason",
+        words_column: str = WORDS,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__((text_column, gender_column))
+        super().__init__((text_column, gender_column), on_missing=on_missing)
         self.words = sentence_genders(lang, tagger, human_nouns_only=human_nouns_only, nouns=nouns, ambiguous=ambiguous)
-        self.output_column = output_column
+        self.output_column, self.words_column = output_column, words_column
 
     def outputs(self) -> dict[str, str]:
-        """The column that is added, with its type."""
-        return {self.output_column: "string"}
+        """The columns that are added, with their types."""
+        return {self.output_column: "string", self.words_column: "string"}
+
+    def missing(self, texts: Texts) -> Row:
+        """The reason of a row that lacks a text."""
+        return {self.output_column: MISSING, self.words_column: ""}
 
     def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
         """The reasons for many pairs; the tagger gets all their translations at once."""
         reasons = [self._before(text, wanted) for text, wanted in rows]
         open_rows = [place for place, reason in enumerate(reasons) if reason is None]
-        shown = self.words.of([rows[place][0] for place in open_rows])
-        for place, genders in zip(open_rows, shown, strict=True):
-            reasons[place] = _reason(genders, rows[place][1])
-        return {self.output_column: reasons}
+        sentences = [rows[place][0].split() for place in open_rows]
+        words = [""] * len(rows)
+        for place, tokens, tagged in zip(open_rows, sentences, self.words.tagged(sentences), strict=True):
+            wanted = rows[place][1]
+            reasons[place] = reason = _reason(self.words.together(tagged), wanted)
+            if reason == OPPOSITE:
+                others = (token for token, each in zip(tokens, tagged, strict=True) if self._blocks(each, wanted))
+                words[place] = " ".join(dict.fromkeys(bare(token).lower() for token in others))
+        return {self.output_column: reasons, self.words_column: words}
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The same by row."""
-        return [{self.output_column: reason} for reason in self.process_columns(rows, keys)[self.output_column]]
+        columns = self.process_columns(rows, keys)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _blocks(self, genders: Genders, wanted: str) -> bool:
+        """Whether a word shows another gender."""
+        return bool(self.words.together([genders]) - {wanted})
 
     def _before(self, text: str, wanted: str) -> str | None:
         """A reason that needs no tagger."""
@@ -101,7 +126,7 @@ class TargetGender(MapFunction):
 def _reason(shown: Genders, wanted: str) -> str:
     if shown == {wanted}:
         return ""
-    return "opposite_gender" if shown - {wanted} else "no_word_of_gender"
+    return OPPOSITE if shown - {wanted} else "no_word_of_gender"
 
 
 class GrammaticalGender(MapFunction):
@@ -120,6 +145,7 @@ class GrammaticalGender(MapFunction):
         nouns: as there.
         ambiguous: as there.
         output_column: the column that is added.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` gives it ``"none"``, ``"error"`` refuses it.
 
     Raises:
         TypeError: a text is none (at the call, with row and column).
@@ -147,8 +173,9 @@ class GrammaticalGender(MapFunction):
         nouns: str | Path | Iterable[str] | None = None,
         ambiguous: str = "neither",
         output_column: str = "target_gender",
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(text_column)
+        super().__init__(text_column, on_missing=on_missing)
         self.words = sentence_genders(lang, tagger, human_nouns_only=human_nouns_only, nouns=nouns, ambiguous=ambiguous)
         self.pronouns = person_pronouns(lang, pronouns)
         self.output_column = output_column
@@ -156,6 +183,10 @@ class GrammaticalGender(MapFunction):
     def outputs(self) -> dict[str, str]:
         """The column that is added, with its type."""
         return {self.output_column: "string"}
+
+    def missing(self, texts: Texts) -> Row:
+        """The label of a row that lacks a text."""
+        return {self.output_column: NONE}
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The labels of many texts; the tagger gets all at once."""

@@ -13,6 +13,8 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 #: An object that begins on a line of its own.
+#: Broken objects after which no other one is looked for.
+_BROKEN = 100
 _LINE_START = re.compile(r"\n[ \t]*\{")
 
 
@@ -107,14 +109,14 @@ def find_object(answer: str) -> dict[str, Any]:
 def _object_in(text: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     problem = ""
-    place = text.find("{")
-    while place >= 0:
+    place, broken = text.find("{"), 0
+    while place >= 0 and broken < _BROKEN:
         try:
             value, end = _DECODER.raw_decode(text, place)
         except RecursionError:
             raise UnusableAnswer("the JSON is nested too deeply") from None
         except ValueError as error:
-            problem = problem or f"the JSON is broken ({error})"
+            problem, broken = problem or f"the JSON is broken ({error})", broken + 1
             later = _LINE_START.search(text, place + 1)  # what stands inside a broken object does not count
             place = later.end() - 1 if later else -1
             continue

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.attributes import Attribute
+from hf_fairness.attributes.model import GROUPS_COLUMN
 from hf_fairness.generation.config import LLMConfig
 from hf_fairness.generation.prompts import Prompt
 from hf_fairness.generation.rewriter import Rewriter
@@ -36,6 +37,8 @@ class LLMGroupVariants(MapFunction):
         prompt: task and examples, or the JSON file of a prompt; None means ``Prompt.default(attribute)``.
         cache_dir: folder of the finished rewrites; None means a folder in the cache of Hugging Face.
         config: sampling, batches, limits, prices.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` asks for nothing and gives the reason
+            ``"missing"``, ``"error"`` refuses it.
 
     Adds:
         one column per group and ``neutral``: the variants; the text itself where the model gave no usable answer.
@@ -59,6 +62,8 @@ class LLMGroupVariants(MapFunction):
         ('He left.', 'They left.', 0.9, '')
     """
 
+    version = 2
+
     def __init__(
         self,
         column: str,
@@ -70,8 +75,9 @@ class LLMGroupVariants(MapFunction):
         prompt: Prompt | str | Path | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         config: LLMConfig | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(column)
+        super().__init__(column, on_missing=on_missing)
         self.rewriter = Rewriter(
             model=model,
             client=client,
@@ -85,7 +91,12 @@ class LLMGroupVariants(MapFunction):
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
         texts = dict.fromkeys(self.rewriter.names, "string")
-        return {**texts, "has_terms": "bool", "edits": "string", "confidence": "float64", "rejected_reason": "string"}
+        marks = {"has_terms": "bool", "edits": "string", "confidence": "float64", "rejected_reason": "string"}
+        return {**texts, **marks, GROUPS_COLUMN: "string"}
+
+    def constants(self) -> Row:
+        """The record of what is a group."""
+        return {GROUPS_COLUMN: self.rewriter.groups_record}
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The added columns of several rows; ``datasets`` shows the progress."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections import Counter
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.attributes import Attribute, load_attribute
-from hf_fairness.attributes.model import NEUTRAL
+from hf_fairness.attributes.model import GROUPS_COLUMN, NEUTRAL
 from hf_fairness.generation.asking import Asker, Outcome
 from hf_fairness.generation.cache import RewriteCache
 from hf_fairness.generation.clients import as_client
@@ -20,7 +21,7 @@ from hf_fairness.generation.diff import kept_words, tokens, variant_edits
 from hf_fairness.generation.politeness import ChatError, PoliteClient
 from hf_fairness.generation.prompts import Prompt, names_of
 from hf_fairness.generation.usage import Ledger, Usage
-from hf_fairness.maps import Row, check_text
+from hf_fairness.maps import MISSING, Row, check_text
 from hf_fairness.runs import content_key
 from hf_fairness.utils import FairnessWarning, progress
 
@@ -112,7 +113,7 @@ class Rewriter:
             show_progress: None means on a terminal and the main process.
 
         Returns:
-            Per text the variants, ``has_terms``, ``edits``, ``confidence`` and ``rejected_reason``.
+            Per text the variants, ``has_terms``, ``edits``, ``confidence``, ``rejected_reason``, ``variant_groups``.
 
         Raises:
             TypeError: a text is none; the message holds its position.
@@ -184,6 +185,11 @@ class Rewriter:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
+    @property
+    def groups_record(self) -> str:
+        """What the column of the group columns holds in every row: a JSON list."""
+        return json.dumps(list(self.attribute.group_names))
+
     def _row(self, text: str, outcome: Outcome) -> Row:
         rewrite = outcome.rewrite
         variants = rewrite.variants if rewrite else dict.fromkeys(self.names, text)
@@ -194,6 +200,7 @@ class Rewriter:
             "edits": variant_edits(text, variants, self.attribute) if rewrite else "[]",
             "confidence": rewrite.confidence if rewrite else 0.0 if outcome.failure else 1.0,
             "rejected_reason": reason,
+            GROUPS_COLUMN: self.groups_record,
         }
 
     def _check(self, text: str, variants: Mapping[str, str]) -> str:
@@ -224,13 +231,15 @@ class Rewriter:
 
         Returns:
             ``method, model, attribute, language, groups, prompt_digest, n_examples``; counts ``n, n_accepted,
-            n_without_terms, n_rejected`` and ``rejected`` by kind; ``usage`` of this process.
+            n_without_terms, n_missing, n_rejected`` and ``rejected`` by kind; ``usage`` of this process.
         """
-        n = without = 0
+        n = without = missing = 0
         rejected: Counter[str] = Counter()
         for row in rows:
             n += 1
-            if row["rejected_reason"]:
+            if row["rejected_reason"] == MISSING:
+                missing += 1
+            elif row["rejected_reason"]:
                 rejected[str(row["rejected_reason"]).partition(":")[0]] += 1
             elif not row["has_terms"]:
                 without += 1
@@ -243,8 +252,9 @@ class Rewriter:
             "prompt_digest": self.prompt.digest,
             "n_examples": len(self.prompt.examples),
             "n": n,
-            "n_accepted": n - without - rejected.total(),
+            "n_accepted": n - without - missing - rejected.total(),
             "n_without_terms": without,
+            "n_missing": missing,
             "n_rejected": rejected.total(),
             "rejected": dict(sorted(rejected.items())),
             "usage": self.usage().to_dict(),

@@ -69,11 +69,14 @@ def ccd_loss(
     rho: float,
     beta: float = 1.0,
     bias_weight: float = 1.0,
+    targets: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """The two parts of the CCD loss, each averaged over the batch; their sum is what to minimise.
 
     bias = Σ_i Σ_{j≠i} |K(‖g_i − n‖) − K(‖g_j − n‖)| over *ordered* pairs of groups: with two groups it is
-    twice the difference of the two closeness values, a factor that fixes what ``beta = 1`` means.
+    twice the difference of the two closeness values, a factor that fixes what ``beta = 1`` means. With
+    `targets` each closeness is first reduced by its target: the loss is then 0 where the differences between
+    groups are those of the targets, and not where there are none.
     rep = beta · ‖n − n_original‖, a distance and not its square.
 
     Args:
@@ -83,7 +86,9 @@ def ccd_loss(
             None only with ``beta=0``.
         rho: width of the kernel, in the unit of the embeddings' distances; see `kernel_width`.
         beta: weight of the second part, at least 0.
-        bias_weight: weight of the first part, at least 0; the paper's is 1, and 0 makes a control.
+        bias_weight: weight of the first part, at least 0; the paper's is 1.
+        targets: closeness that each group is to have, up to a shift common to the groups of a text, shape
+            (batch, groups); None means the method: equal for all groups.
 
     Returns:
         bias: scalar, at least 0, weight included; 0 when every group is equally far from the neutral text.
@@ -109,6 +114,13 @@ def ccd_loss(
     _check_weight("beta", beta)
     _check_weight("bias_weight", bias_weight)
     closeness = [gaussian_kernel((group - neutral).pow(2).sum(-1), rho) for group in groups]
+    if targets is not None:
+        if targets.shape != (len(neutral), len(groups)):
+            raise ValueError(
+                f"Shape of targets is {tuple(targets.shape)}, expected {(len(neutral), len(groups))}: one closeness "
+                "per text and group."
+            )
+        closeness = [value - target for value, target in zip(closeness, targets.unbind(1), strict=True)]
     pairs = torch.stack([(one - other).abs() for one, other in combinations(closeness, 2)])
     bias = bias_weight * 2 * pairs.sum(0).mean()
     if reference is None:
@@ -236,7 +248,8 @@ class CCDLoss(nn.Module):
 
     The columns of the data set are, in this order, one text column per group, then the neutral text;
     ``label`` holds the original encoder's embedding of the neutral text
-    (`hf_fairness.trainers.add_reference_embeddings` adds it).
+    (`hf_fairness.trainers.add_reference_embeddings` adds it), and in a control run behind it one target per
+    group, see :func:`ccd_loss`.
 
     The rows of all columns are embedded together, sorted by length and cut into as many chunks as there are
     columns: the same number of forwards as column by column, with less padding, and the same result.
@@ -246,7 +259,7 @@ class CCDLoss(nn.Module):
             ``sentence_embedding`` of shape (batch, dim).
         rho: width of the kernel; see `kernel_width`.
         beta: weight of the representation part, at least 0.
-        bias_weight: weight of the bias part, at least 0; 0 makes a control, which keeps embeddings in place.
+        bias_weight: weight of the bias part, at least 0; 0 leaves nothing but embeddings to keep in place.
         sort_by_length: False embeds column by column, as other losses do.
 
     Raises:
@@ -288,7 +301,8 @@ class CCDLoss(nn.Module):
 
         Args:
             sentence_features: tokenised columns: one per group, the neutral one last.
-            labels: reference embeddings of the neutral texts, shape (batch, dim).
+            labels: reference embeddings of the neutral texts, shape (batch, dim), or with targets behind them,
+                shape (batch, dim + groups).
 
         Returns:
             loss_bias: scalar, at least 0, weight included.
@@ -305,6 +319,10 @@ class CCDLoss(nn.Module):
             )
         embeddings = embed_columns(self.model, columns, sort_by_length=self.sort_by_length)
         neutral = embeddings[-1]
+        dimension, targets = neutral.shape[1], None
+        if labels is not None and labels.shape[1:] == (dimension + len(columns) - 1,):
+            targets = labels[:, dimension:].to(device=neutral.device, dtype=neutral.dtype)
+            labels = labels[:, :dimension]
         parts = ccd_loss(
             embeddings[:-1],
             neutral,
@@ -312,6 +330,7 @@ class CCDLoss(nn.Module):
             rho=self.rho,
             beta=self.beta,
             bias_weight=self.bias_weight,
+            targets=targets,
         )
         return {f"loss_{name}": value for name, value in parts.items()}
 

@@ -88,11 +88,11 @@ def audit(
         attribute: name, file or object of the attribute.
         language: language of its terms.
         variants: further sets by name: output of ``GroupVariants``, or a mapping of groups and ``neutral`` to texts.
-            A column ``frame`` names rows that resemble each other: intervals then resample frames.
+            A column ``frame`` names rows that resemble each other: its rows count together.
         sts_pairs: rows with ``sentence1``, ``sentence2`` and ``score``, for STS.
         seat_tests: names of tests; None means those that belong to the attribute.
         n_samples: most partitions looked at by a permutation test.
-        n_bootstrap: resamples behind each interval.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of every draw.
         show_progress: None means on a terminal.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,14 +12,19 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.attributes import Attribute, load_attribute
-from hf_fairness.encoders import as_encoder
-from hf_fairness.measure.bias_pairs import LISTS, choose_pairs, pair_differences, two_groups
-from hf_fairness.runs import atomic_write_json
+from hf_fairness.encoders import BaseEncoder, as_encoder
+from hf_fairness.measure.bias_pairs import LISTS, Pairs, choose_pairs, pair_differences, two_groups
+from hf_fairness.measure.model_keys import encoder_key
+from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.bias_score import direction_of, halves_stability
 from hf_fairness.scores.statistics import Floats, as_values, generator, percentile_interval
 
 #: Layout of a saved direction.
 FORMAT = "hf-fairness/direction/1"
+#: Directions that a process keeps; one takes as much memory as one vector.
+KEPT = 32
+_MADE: dict[str, dict[str, Any]] = {}
+_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +112,7 @@ class BiasDirection:
 
 def bias_direction(
     model: Any,
-    pairs: Sequence[tuple[str, str]] | str | None = None,
+    pairs: Sequence[Any] | str | None = None,
     texts: Iterable[str] | None = None,
     *,
     attribute: str | Path | Attribute = "gender",
@@ -121,8 +127,9 @@ def bias_direction(
     Args:
         model: whatever ``as_encoder`` takes; for the input embeddings of a transformer
             ``hf_fairness.encoders.input_embeddings(as_encoder(model))``.
-        pairs: pairs of texts, first group first; "paper" or "extended", see ``bias_pairs.word_pairs``. None means
-            "paper" for word vectors.
+        pairs: pairs of texts, in any order, for the attribute tells which is whose; where it knows neither, mappings
+            of the groups to their texts, see ``bias_pairs.oriented_pairs``. Or "paper" or "extended", see
+            ``bias_pairs.word_pairs``. None means "paper" for word vectors.
         texts: sentences, a hundred or more, with terms of the attribute. None (and no pairs) means the sentences
             that this package carries.
         attribute: name, file or object, with two groups.
@@ -130,7 +137,8 @@ def bias_direction(
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, tokenizer, ...
 
     Returns:
-        A :class:`BiasDirection`.
+        A :class:`BiasDirection`. What is computed for a model is kept in the process by the content of weights,
+        tokenizer and pairs: asked again it takes a moment, and a model that was trained on is another one.
 
     Raises:
         TypeError: a model that is no encoder, texts that are none.
@@ -149,25 +157,42 @@ def bias_direction(
     groups = two_groups(value)
     encoder = as_encoder(model, **encoder_options)
     chosen, skipped, kind = choose_pairs(encoder, pairs, texts, value)
-    differences = pair_differences(encoder, chosen)
-    found = direction_of(differences)
-    halves = halves_stability(differences, seed=seed)
-    return BiasDirection(
-        vector=found.vector,
-        groups=groups,
-        explained_variance_ratio=tuple(found.explained_variance_ratio.tolist()),
-        n_pairs=len(chosen),
-        n_skipped=skipped,
-        kind=kind,
-        stability=float(halves.mean()) if len(halves) else None,
-        model=encoder.label,
-        seed=seed,
-    )
+    about: dict[str, Any] = {
+        "groups": groups,
+        "n_pairs": len(chosen),
+        "n_skipped": skipped,
+        "kind": kind,
+        "model": encoder.label,
+    }
+    return BiasDirection(**_components(encoder, chosen, seed), **about, seed=seed)
+
+
+def _components(encoder: BaseEncoder, pairs: Pairs, seed: int) -> dict[str, Any]:
+    """Direction, shares of variance and stability; kept for a model that is asked the same again unchanged."""
+    key = encoder_key(encoder, [text for pair in pairs[:100] for text in pair])
+    key = None if key is None else content_key(key, pairs, seed)
+    with _LOCK:
+        found = _MADE.pop(key, None) if key is not None else None
+    if found is None:
+        differences = pair_differences(encoder, pairs)
+        first = direction_of(differences)
+        halves = halves_stability(differences, seed=seed)
+        found = {
+            "vector": first.vector,
+            "explained_variance_ratio": tuple(first.explained_variance_ratio.tolist()),
+            "stability": float(halves.mean()) if len(halves) else None,
+        }
+    if key is not None:
+        with _LOCK:
+            _MADE[key] = found  # last, so that the one which was not asked for the longest goes first
+            while len(_MADE) > KEPT:
+                del _MADE[next(iter(_MADE))]
+    return found
 
 
 def direction_stability(
     model: Any,
-    pairs: Sequence[tuple[str, str]] | str | None = None,
+    pairs: Sequence[Any] | str | None = None,
     texts: Iterable[str] | None = None,
     *,
     size: int | None = None,

@@ -14,6 +14,7 @@ from hf_fairness.measure.grep_biasir import read_grep_biasir
 from hf_fairness.scores import bias_ir as scoring
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 from hf_fairness.scores.vectors import pair_cosines
+from hf_fairness.utils import as_flag, is_missing
 
 #: Which documents are compared: those that answer the query, those that do not, or both.
 RELEVANCE = ("relevant", "non-relevant", "all")
@@ -87,7 +88,7 @@ def bias_ir(
         scores: one number per row of ``documents``, higher is better.
         ranking: per ``query_id`` the ``document_id`` s, best first; documents that are missing share the last place.
         reference: the same kind of input of another model; adds paired changes.
-        n_bootstrap: resamples of queries behind the intervals.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
         **options: fields of ``BiasIRConfig``; with a model also options of ``as_encoder``.
 
@@ -98,8 +99,8 @@ def bias_ir(
 
     Raises:
         TypeError: an unknown option, a model that is no encoder.
-        ValueError: none or several of model, scores and ranking; a column that is missing; two versions of one
-            group; no query with all groups.
+        ValueError: none or several of model, scores and ranking; a column that is missing; ``relevant`` that is
+            neither true nor false; two versions of one group; no query with all groups.
 
     Source:
         Krieg et al. 2023; Deng et al. 2024.
@@ -143,7 +144,9 @@ def _rows(documents: str | Path | Iterable[Mapping[str, Any]]) -> list[Mapping[s
             raise ValueError(
                 f"documents[{place}] must be a mapping with query_id, query, text and group; it has no {missing[0]!r}."
             )
-    return list(rows)
+        if is_missing(row["query_id"]):
+            raise ValueError(f"documents[{place}] has no query: its query_id is {row['query_id']!r}; expected a label.")
+    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
 def _items(rows: Sequence[Mapping[str, Any]], config: BiasIRConfig) -> _Items:
@@ -154,7 +157,7 @@ def _items(rows: Sequence[Mapping[str, Any]], config: BiasIRConfig) -> _Items:
         raise ValueError(f"documents must hold versions of at least two groups; wanted {groups}, got {list(found)}.")
     sets: dict[tuple[str, bool], dict[str, int]] = {}
     for place, row in enumerate(rows):
-        relevant, name = bool(row.get("relevant", True)), str(row["group"])
+        relevant, name = as_flag(row.get("relevant", True), f"documents[{place}]['relevant']"), str(row["group"])
         if config.relevance != "all" and relevant != (config.relevance == "relevant"):
             continue
         versions = sets.setdefault((str(row["query_id"]), relevant), {})

@@ -32,6 +32,7 @@ class BiasScore(MapFunction):
         importance: "max" (published) or "mean"; None means the one that the model pools by.
         form: "raw" (published) or "neutral"; None means "neutral" for an encoder that reads context.
         names: given names on the exclusion list: True, False, a file or a list of more.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` scores it 0, ``"error"`` refuses it.
         **options: ``word_vectors`` as in :func:`make_scorer`; for ``as_encoder``: batch_size, device, tokenizer, ...
 
     Adds:
@@ -63,9 +64,10 @@ class BiasScore(MapFunction):
         importance: str | None = None,
         form: str | None = None,
         names: bool | str | Path | NameTable | Iterable[str] = True,
+        on_missing: str = "skip",
         **options: Any,
     ) -> None:
-        super().__init__(columns)
+        super().__init__(columns, on_missing=on_missing)
         if not isinstance(names, (bool, str, Path, NameTable)):
             names = tuple(names)
         scorer = make_scorer(
@@ -160,8 +162,8 @@ def bias_score(
         texts: at least one text.
         model: whatever ``as_encoder`` takes.
         words: whether to return the table of words of every text as well.
-        n_bootstrap: resamples of texts behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **options: for :func:`make_scorer`: direction, attribute, importance, form, names, word_vectors,
             batch_size, device, ...
 

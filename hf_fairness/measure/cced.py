@@ -28,11 +28,11 @@ def cced(
         model: whatever ``as_encoder`` takes.
         variants: output of ``GroupVariants``, or a mapping of group names and ``neutral`` to lists of texts.
             Rows without attribute terms are left out and counted; rows of one ``frame`` (a column of labels)
-            are resampled together.
-        groups: the group columns; None means all but ``neutral`` and what says where rows come from.
+            count together.
+        groups: the group columns; None means those that ``GroupVariants`` recorded, or those of an attribute.
         neutral: column of the neutral texts.
-        n_bootstrap: resamples of texts behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, ...
 
     Returns:
@@ -74,8 +74,8 @@ def cced_change(
         variants: as in ``cced``.
         groups: as in ``cced``.
         neutral: as in ``cced``.
-        n_bootstrap: resamples of texts; both models see the same ones.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **encoder_options: for ``as_encoder``, for both.
 
     Returns:

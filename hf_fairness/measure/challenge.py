@@ -36,8 +36,8 @@ def challenge_accuracy(
             texts; the rows then need ``premise`` and ``hypothesis``.
         label_names: name of each id, a list or a mapping; None: the model's own ``id2label``.
         hypothesis_first: whether the model was trained on (hypothesis, premise), for FEVER (claim, evidence).
-        n_bootstrap: resamples behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **model_options: tokenizer, batch_size, device, max_length, show_progress.
 
     Returns:

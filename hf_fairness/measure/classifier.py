@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of
+from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of, split_pair
 from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.scores.statistics import Floats
-from hf_fairness.utils import FairnessWarning, progress
+from hf_fairness.utils import FairnessWarning, opening_problem, progress
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +35,8 @@ class Classifier:
     """A transformers model for sequence classification, opened for passes over texts.
 
     Args:
-        model: a Hub id, a folder, or a transformers (or PEFT) model, also one that accelerate has wrapped.
+        model: a Hub id, a folder, or a transformers (or PEFT) model, also one that accelerate has wrapped, or the pair
+            of it and its tokenizer.
         tokenizer: for a live model; None looks where the model came from.
         device: None means where a live model is, and accelerate's device for one that is opened here.
         max_length: tokens of a text; None means what the model can take. Longer texts are cut.
@@ -61,6 +62,7 @@ class Classifier:
         show_progress: bool | None = None,
         distributed: bool = True,
     ) -> None:
+        model, tokenizer = split_pair(model, tokenizer)
         if isinstance(model, (str, Path)):
             self.model, self.tokenizer = _open(str(model), tokenizer)
             self.model.to(_accelerate_device() if device is None else device)
@@ -210,7 +212,8 @@ def _open(name: str, tokenizer: Any) -> tuple[Any, Any]:
         )
         tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
     except Exception as error:
-        raise ValueError(f"{name} does not open as a sequence classifier: {error} Expected {EXPECTED}.") from error
+        problem = opening_problem(error)
+        raise ValueError(f"{name} does not open as a sequence classifier: {problem} Expected {EXPECTED}.") from error
     if loaded["missing_keys"]:
         warnings.warn(
             f"{name}: {len(loaded['missing_keys'])} weights are not in the checkpoint and were drawn at random, for "
@@ -233,5 +236,5 @@ def _tokenizer(model: Any, tokenizer: Any) -> Any:
         return AutoTokenizer.from_pretrained(model.name_or_path, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(
-            f"{type(model).__name__} needs a tokenizer and none was found: {error}. Pass tokenizer=...."
+            f"{type(model).__name__} needs a tokenizer and none was found: {opening_problem(error)} Pass tokenizer=...."
         ) from error

@@ -13,7 +13,7 @@ import numpy as np
 from hf_fairness.measure.benchmark_items import read_columns, say_known_defects
 from hf_fairness.measure.language_model import MaskedModel, open_language_model
 from hf_fairness.scores import crows_pairs as scores_of
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 
 SENTENCES = ("sent_more", "sent_less")
 KINDS = ("stereo_antistereo", "bias_type")
@@ -138,8 +138,8 @@ def crows_pairs(
         items: whether to return every pair with its scores.
         decimals: scores that are equal when rounded to so many decimals are a tie (published: 3); None compares them
             as they are.
-        n_bootstrap: resamples of pairs behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **model_options: for ``score_pairs``: tokenizer, device, dtype, batch_tokens, show_progress, per_token, start.
 
     Returns:
@@ -173,7 +173,7 @@ def crows_pairs(
         opened = open_language_model(model, **model_options)
         scores = score_pairs(columns, opened, **how)
         meta |= {"model": opened.name, "scoring": MASKED if isinstance(opened, MaskedModel) else _causal(opened, **how)}
-    found = np.asarray(scores, dtype=np.float64)
+    found = as_values(scores, "scores", ndim=2)
     result = scores_of.crows_pairs(
         found, *(columns[kind] for kind in KINDS), decimals=decimals, n_bootstrap=n_bootstrap, seed=seed
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness.measure.classifier import Classifier
 from hf_fairness.measure.layer_gradients import Calls, layer_square, plan_of, square
-from hf_fairness.measure.pairs import class_labels
+from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.scores.labels import Labels
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.utils import FairnessWarning
@@ -108,7 +108,7 @@ def check_head(opened: Classifier, labels: Labels, n: int) -> NDArray[Any]:
             f"{opened.name} is no classifier with one class per text: num_labels={classes}, problem_type={problem!r}. "
             "Importance scores need logits of two or more classes: open the model with num_labels=2 or more."
         )
-    numbers = class_labels(labels)
+    numbers = class_numbers(list(labels))
     if len(numbers) != n:
         raise ValueError(f"labels needs one entry per text; got {len(numbers)} for {n} texts.")
     if numbers.max() >= classes:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.utils import as_flag
+
 #: Codes of the published files and the groups they stand for; documents with other codes belong to no group.
 GROUPS = {"M": "male", "F": "female", "N": "neutral"}
 #: How the published files begin the name of a file of documents; the category follows.
@@ -29,7 +31,7 @@ def read_grep_biasir(path: str | Path, *, groups: Mapping[str, str] | None = Non
         annotators expected a stereotype, empty where they did not agree on one).
 
     Raises:
-        ValueError: no such files, or a file without the published columns.
+        ValueError: no such files, a file without the published columns, or ``relevant`` neither 1 nor 0.
 
     Source:
         Krieg et al. 2023. The files hold some slips (``botrh``, ``Towards female``), which are read for what they
@@ -59,10 +61,10 @@ def _rows(file: Path, groups: Mapping[str, str]) -> list[dict[str, Any]]:
             "title": row["doc_title"].strip(),
             "text": row["document"].strip(),
             "group": groups.get(row["content_gender"].strip(), ""),
-            "relevant": row["relevant"].strip() == "1",
+            "relevant": as_flag(row["relevant"], f"{file.name}, row {number}: relevant"),
             "expected": _expected(row.get("exp_stereotype") or "", groups),
         }
-        for row in table
+        for number, row in enumerate(table, start=1)
     ]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness._encoder_adapters import is_a
+from hf_fairness._encoder_adapters import is_a, split_pair
 from hf_fairness.augment.nlu.models import open_model, reference
 from hf_fairness.measure.token_scores import BATCH_TOKENS, CausalModel, MaskedModel, Query
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,8 @@ def open_language_model(
     """Open a language model for scoring; its class or configuration says whether it is masked or causal.
 
     Args:
-        model: a Hub id or local folder, or a transformers (or PEFT) model with a language-model head.
+        model: a Hub id or local folder, a transformers (or PEFT) model with a language-model head, or the pair of it
+            and its tokenizer.
         tokenizer: of the model; None looks where the model came from.
         device: where to run; None means where a model is, and accelerate's device for one that is opened here.
         dtype: for a model that is opened here; None means that of its weights.
@@ -49,6 +50,7 @@ def open_language_model(
     """
     if isinstance(model, (MaskedModel, CausalModel)):
         return model
+    model, tokenizer = split_pair(model, tokenizer)
     options: dict[str, Any] = {"device": device, "batch_tokens": batch_tokens, "show_progress": show_progress}
     if not isinstance(model, (str, Path)):
         if dtype is not None:
@@ -66,7 +68,7 @@ def open_language_model(
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # the Hub's client and the loaders have many
-        raise ValueError(f"{source} does not open as {_WANTED}: {error}") from error
+        raise ValueError(f"{source} does not open as {_WANTED}: {opening_problem(error)}") from error
     kind = _class_of(config, config.architectures or [], None)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FairnessWarning)

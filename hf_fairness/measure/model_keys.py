@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness.encoders import BaseEncoder, SentenceTransformerEncoder, TransformersEncoder
 from hf_fairness.runs import content_key
 
 if TYPE_CHECKING:
@@ -22,6 +24,33 @@ def weights_key(model: nn.Module) -> str:
             digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
             digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def encoder_key(encoder: BaseEncoder, texts: Sequence[str]) -> str | None:
+    """Content key of what an encoder makes of texts, without encoding more than four of them.
+
+    Weights, tokenizer and lengths are named by their content; the vectors of a few texts, the longest among them,
+    stand for everything else that decides a vector: pooling, prompts, an adapter that is switched off, a hook.
+
+    Args:
+        encoder: from ``as_encoder``.
+        texts: at least one; they are no part of the key themselves.
+
+    Returns:
+        The key; None for an encoder without weights that can be read (a function).
+    """
+    if isinstance(encoder, SentenceTransformerEncoder):
+        tokenizer, length = getattr(encoder.model, "tokenizer", None), encoder.model.max_seq_length
+    elif isinstance(encoder, TransformersEncoder):
+        tokenizer, length = encoder.tokenizer, None
+    else:
+        return None
+    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    probes = [texts[i] for i in dict.fromkeys([0, by_length[0], by_length[len(texts) // 2], by_length[-1]])]
+    words = None if tokenizer is None else tokenizer_key(tokenizer)
+    settings = [length, encoder.max_length, encoder.normalize, words]
+    alone = [encoder.encode([text]) for text in probes]  # a batch of another size gives other last digits
+    return content_key(weights_key(encoder.model), settings, alone)
 
 
 def tokenizer_key(tokenizer: Any) -> str:

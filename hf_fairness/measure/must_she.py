@@ -14,6 +14,7 @@ from hf_fairness.measure.winomt_data import as_rows
 from hf_fairness.scores.must_she import compare_must_she
 from hf_fairness.scores.must_she import must_she as score
 from hf_fairness.scores.statistics import N_BOOTSTRAP
+from hf_fairness.utils import is_missing
 
 #: Published category: a number, and the gender of the form.
 _CATEGORY = re.compile(r"(\d+)([A-Za-z]*)")
@@ -110,7 +111,7 @@ def must_she(
         tokenized: whether translations are tokenised already (words and punctuation apart).
         quality: BLEU and chrF against ``reference`` and ``wrong_reference`` of the rows (extra ``translation``).
         items: whether the result lists every row.
-        n_bootstrap: resamples of rows behind the intervals.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
 
     Returns:
@@ -154,9 +155,15 @@ def must_she(
     return result
 
 
+def _given(row: Mapping[str, Any], key: str) -> Any:
+    """A field of a row, None where it is missing."""
+    value = row.get(key)
+    return None if is_missing(value) else value
+
+
 def _terms(row: Mapping[str, Any], place: int) -> list[tuple[str, str]]:
     """Pairs of right and wrong form."""
-    given = row.get("gender_terms")
+    given = _given(row, "gender_terms")
     if not given:
         raise ValueError(f"references[{place}] has no gender_terms; expected 'correct wrong;correct wrong'.")
     parts = given.strip().split(";") if isinstance(given, str) else given
@@ -169,10 +176,10 @@ def _terms(row: Mapping[str, Any], place: int) -> list[tuple[str, str]]:
 
 def _labels(row: Mapping[str, Any], place: int) -> tuple[str, str]:
     """Category, and gender of the forms."""
-    category = str(row.get("category") or "").strip()
+    category = str(_given(row, "category") or "").strip()
     published = _CATEGORY.fullmatch(category)
     number, letter = published.groups() if published else (category, "")
-    gender = letter.upper() or str(row.get("gender") or "")
+    gender = letter.upper() or str(_given(row, "gender") or "")
     if not number or not gender:
         raise ValueError(
             f"references[{place}] needs a category such as '1F' (number and gender of the forms), or a category and a "
@@ -193,7 +200,7 @@ def _counts(
 
 
 def _column(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
-    missing = next((place for place, row in enumerate(rows) if not row.get(key)), None)
+    missing = next((place for place, row in enumerate(rows) if not _given(row, key)), None)
     if missing is not None:
         raise ValueError(f"quality=True needs {key!r} in every row; references[{missing}] has none.")
     return [row[key] for row in rows]

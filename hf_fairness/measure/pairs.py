@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hf_fairness.augment import CounterfactualSwap
 from hf_fairness.refine.columns import check_dataset, column_names, column_values
-from hf_fairness.scores.labels import Bools, Labels, as_labels
+from hf_fairness.scores.class_labels import class_numbers
+from hf_fairness.scores.labels import Bools
 
 Indices = NDArray[np.intp]
 #: What messages call the reader.
@@ -72,7 +73,8 @@ class Pairs:
         """
         if self.label_column is None:
             raise ValueError("These pairs were read without labels: read_pairs(..., label_column=...).")
-        return class_labels(_take(column_values(dataset, self.label_column), self.factual), self.label_column)
+        values = _take(column_values(dataset, self.label_column), self.factual)
+        return class_numbers(values, self.label_column, rows=self.factual)
 
 
 def read_pairs(
@@ -150,39 +152,6 @@ def read_pairs(
         column_names(dataset, label_column, WHAT, "label_column")
         pairs.labels(dataset)
     return pairs
-
-
-def class_labels(values: Labels, name: str = "labels") -> NDArray[np.int64]:
-    """Labels as class numbers.
-
-    Args:
-        values: one per example.
-        name: how messages call them.
-
-    Returns:
-        int64, shape (n,), none negative.
-
-    Raises:
-        ValueError: missing (None, NaN or below 0), fractions, names.
-
-    Example:
-        >>> class_labels([1, 0.0, True]).tolist()
-        [1, 0, 1]
-    """
-    missing = [place for place, value in enumerate(values) if value is None or value != value]
-    labels = as_labels(np.asarray(values), name) if not missing else np.zeros(0)
-    if not missing and labels.dtype.kind == "i":
-        missing = np.flatnonzero(labels < 0).tolist()
-    elif not missing:
-        raise ValueError(
-            f"{name} must be class numbers; got {labels[0]!r}. Number them: dataset.class_encode_column({name!r})."
-        )
-    if missing:
-        raise ValueError(
-            f"{name}: {len(missing)} of {len(values)} examples have no label, the first in row {missing[0]} "
-            f"({values[missing[0]]!r}). Leave them out before scores are computed."
-        )
-    return labels.astype(np.int64)
 
 
 def _take(values: Sequence[Any], places: Indices) -> list[Any]:

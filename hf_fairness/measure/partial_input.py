@@ -19,15 +19,15 @@ from hf_fairness.measure.text_learners import (
 from hf_fairness.refine.columns import Columns, check_dataset
 from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.scores.compare import paired_comparison
+from hf_fairness.scores.intervals import combination, rates_of
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, generator
 
 CONVENTION = (
     "accuracy of out-of-fold predictions (or on the test set) of a classifier trained on one column; majority: always "
     "the most frequent label of the training rows; balanced: mean over labels of the share of their rows that is "
     "right, with probabilities divided by the labels' shares in training; rows with equal texts share a fold and are "
-    "resampled together; the interval is of these predictions: classifiers are not trained anew"
+    "counted together; the interval is of these predictions: classifiers are not trained anew"
 )
 
 
@@ -61,12 +61,12 @@ def partial_input(
             transformer. Without either: logistic regression on tf-idf of n-grams.
         test: rows to test on, with the same columns; all of ``dataset`` is then trained on. None: cross-validation.
         clusters: a label per row (of ``test``, if there is one), for rows that resemble each other, as all pairs of one
-            premise do: they share a fold and are resampled together. None: rows with equal text in ``column``.
+            premise do: they share a fold and count together. None: rows with equal text in ``column``.
         folds: number of parts.
         max_rows: rows of ``dataset`` used at most, drawn by ``seed``; not with ``clusters`` of its own rows. None uses
             all.
-        n_bootstrap: resamples behind the intervals.
-        seed: of folds, choice of rows and resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of folds and choice of rows.
 
     Returns:
         ``accuracy`` of the part, ``majority``, ``full_accuracy``, each in [0, 1]; ``gain`` = accuracy − majority (ideal
@@ -104,7 +104,7 @@ def partial_input(
     views = {"": data.log_probs([column], chosen, fold_of)}
     if data.full:
         views["full_"] = data.log_probs(data.full, chosen, fold_of)
-    result = _summary(views, data, index, n_bootstrap, seed)
+    result = _summary(views, data, index, n_bootstrap)
     right = views[""].argmax(axis=1) == data.labels
     result["by_label"] = {}
     for code in np.unique(data.labels):
@@ -150,8 +150,8 @@ def partial_input_change(
         label_column: names or numbers from 0.
         model: as in :func:`partial_input`.
         learner: as in :func:`partial_input`.
-        n_bootstrap: resamples behind the intervals.
-        seed: of resamples and swaps.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of swaps.
 
     Returns:
         ``before``, ``after``: accuracy of each; ``difference`` = after − before with ``difference_ci95`` and
@@ -230,37 +230,35 @@ def _learner(model: Any, learner: Learner | None) -> tuple[Learner, str]:
     return chosen, getattr(chosen, "__name__", type(chosen).__name__)
 
 
-def _summary(
-    views: dict[str, Floats], data: _Data, index: NDArray[np.intp], n_bootstrap: int, seed: int
-) -> dict[str, Any]:
-    """Accuracies and their differences, with intervals from common resamples."""
+def _summary(views: dict[str, Floats], data: _Data, index: NDArray[np.intp], n_bootstrap: int) -> dict[str, Any]:
+    """Accuracies and their differences, with intervals."""
     shares = np.bincount(data.train_labels, minlength=len(data.names)) / len(data.train_labels)
     own = np.eye(len(data.names))[data.labels]
-    columns = {"n": np.ones((data.n, 1)), "labels": own, "majority": own[:, [shares.argmax()]]}
+    every = np.ones((data.n, 1))
+    hits, rows = [own[:, [shares.argmax()]]], [every]
+    weights: dict[str, dict[int, float]] = {"majority": {0: 1.0}}
+    present = np.flatnonzero(own.any(axis=0))  # a label of which there are no rows has no share that is right
     for name, log_probs in views.items():
         guesses = (log_probs - np.log(shares)).argmax(axis=1)
-        columns[f"{name}accuracy"] = (log_probs.argmax(axis=1) == data.labels)[:, None].astype(np.float64)
-        columns[f"{name}balanced_accuracy"] = own * (guesses == data.labels)[:, None]
-    matrix = np.hstack(list(columns.values()))
-    ends = np.cumsum([values.shape[1] for values in columns.values()])[:-1]
-
-    def rates(sums: Floats) -> dict[str, Floats]:
-        parts = dict(zip(columns, np.split(sums, ends, axis=1), strict=True))
-        n, labels = parts.pop("n"), parts.pop("labels")
-        found = {}
-        for name, part in parts.items():
-            # A label of which there are no rows has no share that is right.
-            found[name] = np.nanmean(ratio(part, labels), axis=1) if "balanced" in name else ratio(part, n)[:, 0]
-        found["gain"] = found["accuracy"] - found["majority"]
-        if "full_accuracy" in found:
-            found["gap"] = found["full_accuracy"] - found["accuracy"]
-        return found
-
-    value = rates(matrix.sum(axis=0, keepdims=True))
-    draws = rates(resampled_sums(matrix, clusters=index, n_bootstrap=n_bootstrap, seed=seed))
+        first = sum(part.shape[1] for part in hits)
+        hits += [
+            (log_probs.argmax(axis=1) == data.labels)[:, None],
+            own[:, present] * (guesses == data.labels)[:, None],
+        ]
+        rows += [every, own[:, present]]
+        weights[f"{name}accuracy"] = {first: 1.0}
+        places = range(first + 1, first + 1 + len(present))
+        weights[f"{name}balanced_accuracy"] = dict.fromkeys(places, 1.0 / len(present))
+    weights["gain"] = weights["accuracy"] | {0: -1.0}
+    if "full_accuracy" in weights:
+        weights["gap"] = weights["full_accuracy"] | dict.fromkeys(weights["accuracy"], -1.0)
+    rates = rates_of(np.hstack(hits).astype(np.float64), np.hstack(rows), clusters=index)
     result: dict[str, Any] = {"chance": 1.0 / len(data.names)}
     for name in ("accuracy", "majority", "gain", "balanced_accuracy", "full_accuracy", "full_balanced_accuracy", "gap"):
-        known = name in value
-        result |= {name: float(value[name][0]) if known else None}
-        result |= {f"{name}_ci95": interval(draws[name]) if known else None}
+        parts = weights.get(name)
+        result |= {name: None, f"{name}_ci95": None}
+        if parts is not None:
+            factors = np.array([parts.get(place, 0.0) for place in range(len(rates.values))])
+            result[name] = float(factors @ rates.values)
+            result[f"{name}_ci95"] = combination(rates, factors) if n_bootstrap else None
     return result

@@ -90,14 +90,14 @@ def probe(
             are left out and counted.
         kind: "linear" (logistic regression) or "mlp" (one hidden layer of 64).
         embeddings: instead of a model: shape (n, d) per group, row i the same text; ``neutral`` is left out.
-        groups: the group columns; None means all but ``neutral`` and what says where rows come from.
+        groups: the group columns; None means those that ``GroupVariants`` recorded, or those of an attribute.
         neutral: column that is no group; it may be absent.
         clusters: a label per row used, for texts that resemble each other: they then share a fold. None takes
             the column ``frame`` of the variants, if there is one.
         folds: number of parts.
         max_rows: texts used at most, drawn by ``seed``; None uses all.
-        n_bootstrap: resamples behind the interval.
-        seed: of folds, classifier and resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of folds and classifier.
         show_progress: None means on a terminal.
         **encoder_options: for ``as_encoder``.
 

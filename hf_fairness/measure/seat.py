@@ -15,15 +15,15 @@ from hf_fairness.measure.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.seat import (
     CONVENTION,
+    Effect,
     associations,
-    bootstrap_effect_sizes,
-    effect_size,
+    change_interval,
+    effect,
     mean_absolute,
-    mean_draws,
     seat_test,
 )
 from hf_fairness.scores.seat_suite import adjust, change_p_value, word_shares
-from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES, Floats, percentile_interval
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES, Floats
 
 IDEAL = "bias tests: effect_size 0; retention tests: high and positive"
 DIRECTION = "bias tests: further from 0 is worse; retention tests: lower is worse"
@@ -93,7 +93,7 @@ def seat(
             tests and the retention tests 1 and 2; see ``measure.seat_tests``.
         reference: another model, for instance the one before mitigation; adds paired changes.
         n_samples: most partitions looked at by a permutation test.
-        n_bootstrap: resamples behind the intervals; 0: none.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length, tokenizer,
             ...
@@ -120,9 +120,9 @@ def seat(
     after = Embedded.by(encoder, asked)
     before = None if reference is None else Embedded.by(as_encoder(reference, **encoder_options), asked)
     options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
-    results, summary, resampled = run_tests(asked, after, **options)
+    results, summary, effects = run_tests(asked, after, **options)
     if before is not None:
-        summary |= _changes(asked, after, before, results, resampled, options)
+        summary |= _changes(asked, after, before, results, effects, options)
     return {
         "tests": results,
         **summary,
@@ -143,19 +143,19 @@ def seat(
 
 def run_tests(
     tests: Sequence[AssociationTest], embedded: Embedded, *, n_samples: int, n_bootstrap: int, seed: int
-) -> tuple[dict[str, dict[str, Any]], dict[str, Any], dict[str, Floats]]:
-    """Results by test, mean |d| over the bias tests, and the resampled effect sizes by test."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any], dict[str, Effect]]:
+    """Results by test, mean |d| over the bias tests, and the effects by test."""
     draws: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
-    results, resampled = {}, {}
+    results, effects = {}, {}
     for test in tests:
         x, y, a, b = embedded.sets(test)
         result = seat_test(x, y, a, b, **words_of(test), **draws, n_samples=n_samples)
         results[test.name] = result | {"purpose": test.purpose}
         s_x, s_y = embedded.associations(test)
-        resampled[test.name] = bootstrap_effect_sizes(s_x, s_y, **words_of(test), **draws)
+        effects[test.name] = effect(s_x, s_y, **words_of(test))
     bias = [test.name for test in tests if test.purpose == "bias"]
     adjust([results[name] for name in bias])
-    return results, mean_absolute([results[name] for name in bias], [resampled[name] for name in bias]), resampled
+    return results, mean_absolute([effects[name] for name in bias], **draws), effects
 
 
 def _changes(
@@ -163,41 +163,36 @@ def _changes(
     after: Embedded,
     before: Embedded,
     results: dict[str, dict[str, Any]],
-    resampled: dict[str, Floats],
+    effects: dict[str, Effect],
     options: dict[str, Any],
 ) -> dict[str, Any]:
     """Add to each result what changed from ``before``; return the change of the mean over the bias tests."""
-    draws = {key: options[key] for key in ("n_bootstrap", "seed")}
     swaps = {key: options[key] for key in ("n_samples", "seed")}
-    earlier, sizes, shares = {}, {}, {}
+    earlier, shares, wanted = {}, {}, options["n_bootstrap"] > 0
     for test in asked:
         name, words = test.name, words_of(test)
         s_x, s_y = before.associations(test)
-        earlier[name], sizes[name] = bootstrap_effect_sizes(s_x, s_y, **words, **draws), effect_size(s_x, s_y)
+        earlier[name] = effect(s_x, s_y, **words)
         shares[name] = word_shares(*after.associations(test), **words), word_shares(s_x, s_y, **words)
         results[name] |= _change(
             "effect_size",
-            results[name]["effect_size"] - sizes[name],
-            (resampled[name], earlier[name]),
+            effects[name].value - earlier[name].value,
+            change_interval([effects[name]], [earlier[name]], absolute=False) if wanted else None,
             change_p_value([shares[name][0]], [shares[name][1]], absolute=False, **swaps),
         )
     bias = [test.name for test in asked if test.purpose == "bias"]
     if not bias:
         return {}
-    values = [[abs(results[name]["effect_size"]) for name in bias], [abs(sizes[name]) for name in bias]]
+    sides = [effects[name] for name in bias], [earlier[name] for name in bias]
+    after_mean, before_mean = (float(np.mean([abs(found.value) for found in side])) for side in sides)
     return _change(
         "mean_abs_effect_size",
-        float(np.mean(values[0]) - np.mean(values[1])),
-        (mean_draws([resampled[name] for name in bias]), mean_draws([earlier[name] for name in bias])),
+        after_mean - before_mean,
+        change_interval(*sides, absolute=True) if wanted else None,
         change_p_value([shares[name][0] for name in bias], [shares[name][1] for name in bias], **swaps),
     )
 
 
-def _change(key: str, value: float, draws: tuple[Floats, Floats], p_value: float) -> dict[str, Any]:
-    """A change with its paired interval (None where nothing could be resampled) and its p-value."""
-    after, before = draws
-    return {
-        f"{key}_change": value,
-        f"{key}_change_ci95": percentile_interval(after - before) if len(after) else None,
-        f"{key}_change_p_value": p_value,
-    }
+def _change(key: str, value: float, interval: list[float] | None, p_value: float) -> dict[str, Any]:
+    """A change with its paired interval (None where a test has none) and its p-value."""
+    return {f"{key}_change": value, f"{key}_change_ci95": interval, f"{key}_change_p_value": p_value}

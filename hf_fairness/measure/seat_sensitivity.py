@@ -13,8 +13,8 @@ from hf_fairness.measure.seat import DIRECTION, IDEAL, Embedded, texts_of, words
 from hf_fairness.measure.seat_tests import resolve_tests
 from hf_fairness.measure.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.seat import bootstrap_effect_sizes, effect_size, mean_absolute
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, percentile_interval
+from hf_fairness.scores.seat import Effect, effect, mean_absolute
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
 
 POOLINGS = ("mean", "cls", "max")
 CONVENTION = (
@@ -67,7 +67,7 @@ def seat_sensitivity(
         tests: as in ``measure.seat``.
         poolings: of "mean", "cls", "max".
         normalize: of "none", "unit", "center", "standardize"; cosines make "unit" equal to "none".
-        n_bootstrap: resamples behind the intervals; 0: none.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
         **encoder_options: for ``as_encoder``, without ``pooling`` and ``normalize``.
 
@@ -118,24 +118,25 @@ def _cell(
     tests: Sequence[AssociationTest], embedded: Embedded, cell: dict[str, Any], draws: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of one pooling and normalisation, and the row of their mean (none without a bias test)."""
-    rows, resampled = [], []
+    rows: list[dict[str, Any]] = []
+    effects: list[Effect] = []
     for test in tests:
         s_x, s_y = embedded.associations(test)
-        drawn = bootstrap_effect_sizes(s_x, s_y, **words_of(test), **draws)
+        found = effect(s_x, s_y, **words_of(test))
         rows.append(
             {
                 "test": test.name,
                 "purpose": test.purpose,
                 **cell,
-                "effect_size": effect_size(s_x, s_y),
-                "effect_size_ci95": percentile_interval(drawn) if len(drawn) else None,
+                "effect_size": found.value,
+                "effect_size_ci95": found.interval if draws["n_bootstrap"] else None,
                 "numerator": float(s_x.mean() - s_y.mean()),
             }
         )
         if test.purpose == "bias":
-            resampled.append(drawn)
+            effects.append(found)
     bias = [row for row in rows if row["purpose"] == "bias"]
-    return rows, [cell | mean_absolute(bias, resampled)] if bias else []
+    return rows, [cell | mean_absolute(effects, **draws)] if bias else []
 
 
 def _pool_all(encoder: TransformersEncoder, texts: Sequence[str], poolings: Sequence[str]) -> dict[str, Vectors]:

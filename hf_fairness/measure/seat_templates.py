@@ -16,7 +16,7 @@ from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 CONVENTION = (
     "effect sizes as in seat, one per template set, words and attributes the same; sd over template sets with ddof=1; "
-    "intervals resample target words within a template set, so they do not hold the choice of templates"
+    "intervals are over target words within a template set, so they do not hold the choice of templates"
 )
 
 
@@ -41,7 +41,7 @@ def seat_templates(
         templates: names of template sets, or name to templates by kind of word (or to the name of a set of this
             package, see ``measure.stimuli.template_set``); None means all of ``template_sets()``.
         n_samples: most partitions looked at by a permutation test.
-        n_bootstrap: resamples behind the intervals; 0: none.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
         **encoder_options: for ``as_encoder``.
 

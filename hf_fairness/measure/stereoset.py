@@ -13,7 +13,7 @@ import numpy as np
 from hf_fairness.measure.benchmark_items import read_columns, say_known_defects
 from hf_fairness.measure.language_model import CausalModel, MaskedModel, Query, open_language_model
 from hf_fairness.scores import stereoset as scores_of
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 from hf_fairness.scores.stereoset import LABELS
 
 BLANK = "BLANK"
@@ -174,7 +174,7 @@ def ready_scores(scores: Any, rows: Any, n: int) -> Floats:
     """
     if isinstance(scores, Mapping) and scores and all(isinstance(part, list) for part in scores.values()):
         scores = [entry for part in scores.values() for entry in part]
-    if not isinstance(scores, (Mapping, np.ndarray)):
+    if not isinstance(scores, Mapping) and not hasattr(scores, "shape"):  # neither by id nor an array or a tensor
         scores = list(scores)
         if scores and all(isinstance(entry, Mapping) for entry in scores):
             scores = {entry["id"]: entry["score"] for entry in scores}
@@ -185,7 +185,7 @@ def ready_scores(scores: Any, rows: Any, n: int) -> Floats:
         if missing:
             raise ValueError(f"scores lacks {len(missing)} of {len(ids)} sentences, for example {missing[0]!r}.")
         return np.array([scores[name] for name in ids], dtype=np.float64).reshape(n, len(LABELS))
-    return np.asarray(scores, dtype=np.float64)
+    return as_values(scores, "scores", ndim=2)
 
 
 def stereoset(
@@ -207,8 +207,8 @@ def stereoset(
         model: whatever ``open_language_model`` takes; ``score_items`` says how it is asked. Intrasentence items only.
         scores: instead of a model, ready scores, see ``ready_scores``; for items of both tasks.
         items: whether to return every item with its scores.
-        n_bootstrap: resamples of target terms behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
+        seed: of what is drawn.
         **model_options: for ``score_items``: tokenizer, device, dtype, batch_tokens, show_progress, start.
 
     Returns:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.measure.translation_cache import TranslationCache
+from hf_fairness.measure.translation_languages import beginning, language_pair
 from hf_fairness.runs import content_key
 from hf_fairness.utils import FairnessWarning, progress
 
@@ -37,8 +38,10 @@ class TranslationConfig:
         max_source_length: tokens after which a source is cut; None: the model's limit.
         max_new_tokens: most tokens of a translation; None: three per token of the source and 32 more, at most the
             model's limit. Neither depends on what else is in the batch.
-        source_lang: code of the source language for tokenizers that have ``src_lang`` (mBART, NLLB, M2M-100).
-        target_lang: code of the target language for such models: the first token of every translation.
+        source_lang: code of the source language for tokenizers that have ``src_lang`` (mBART, NLLB, M2M-100); None:
+            the tokenizer's own.
+        target_lang: code of the target language for such models, with which every translation begins; None: the one
+            that the model or else the tokenizer is set to.
         prefix: put before every text: T5's ``"translate English to German: "``, ``">>ita<< "`` of multilingual OPUS.
         device: where to translate; None: where the model is.
     """
@@ -93,7 +96,8 @@ def translate(
 
     Raises:
         TypeError: the model is no encoder-decoder, or texts are not texts.
-        ValueError: an unknown option or language code, a text that is not valid Unicode, a language that is missing.
+        ValueError: an unknown option or language code, a text that is not valid Unicode, a language that is missing,
+            or one that is on both sides.
 
     Warns:
         FairnessWarning: once, with their number, if sources were cut.
@@ -184,20 +188,14 @@ def _translating(model: Any, tokenizer: Any, how: TranslationConfig) -> Iterator
     settings.update(num_beams=how.num_beams, do_sample=False, max_length=None, num_return_sequences=1)
     if how.num_beams == 1:
         settings.update(early_stopping=None, length_penalty=None)
-    language = _target_token(model, tokenizer, how.target_lang)
-    if language is not None:
-        settings.forced_bos_token_id = language
-    before = getattr(tokenizer, "src_lang", None)
-    if how.source_lang is not None:
-        if not hasattr(tokenizer, "src_lang"):
-            raise ValueError(
-                f"source_lang is {how.source_lang!r}, but a {type(tokenizer).__name__} knows no source languages: "
-                "leave it out."
-            )
-        _language_id(tokenizer, how.source_lang, "source_lang")
-        tokenizer.src_lang = how.source_lang
+    before = {name: getattr(tokenizer, name) for name in ("src_lang", "tgt_lang") if hasattr(tokenizer, name)}
+    source, target = language_pair(tokenizer, settings, how.source_lang, how.target_lang)
+    if target is not None:
+        settings.update(**beginning(model, tokenizer, target))
     training = model.training
     try:
+        if source is not None:
+            tokenizer.src_lang = source
         if how.device is not None:
             model.to(how.device)
         model.eval()
@@ -205,33 +203,8 @@ def _translating(model: Any, tokenizer: Any, how: TranslationConfig) -> Iterator
             yield settings
     finally:
         model.train(training)
-        if how.source_lang is not None and before is not None:
-            tokenizer.src_lang = before
-
-
-def _target_token(model: Any, tokenizer: Any, language: str | None) -> int | None:
-    """The token that a translation into a language begins with; None where the model has only one."""
-    if language is not None:
-        return _language_id(tokenizer, language, "target_lang")
-    settings = model.generation_config
-    undecided = settings.decoder_start_token_id in (None, settings.eos_token_id)
-    if hasattr(tokenizer, "src_lang") and undecided and settings.forced_bos_token_id is None:
-        raise ValueError(
-            f"{type(model).__name__} translates into many languages and none was named. Give target_lang, for example "
-            "'it_IT' (mBART), 'ita_Latn' (NLLB) or 'it' (M2M-100), and source_lang."
-        )
-    return None
-
-
-def _language_id(tokenizer: Any, language: str, name: str) -> int:
-    code = tokenizer.get_lang_token(language) if language in getattr(tokenizer, "lang_code_to_token", ()) else language
-    found = tokenizer.convert_tokens_to_ids(code)
-    if found is None or found == tokenizer.unk_token_id:
-        raise ValueError(
-            f"{name} is {language!r}, which is no language code of this {type(tokenizer).__name__}. Codes look like "
-            "'it_IT' (mBART), 'ita_Latn' (NLLB) or 'it' (M2M-100)."
-        )
-    return int(found)
+        for name, value in before.items():
+            setattr(tokenizer, name, value)
 
 
 def token_limit(model: Any, tokenizer: Any) -> int:
@@ -260,7 +233,7 @@ def _model_key(model: Any, tokenizer: Any, how: TranslationConfig, settings: Any
         field.name: getattr(how, field.name)
         for field in fields(how)
         if field.name not in ("batch_size", "batch_tokens", "device")
-    }
+    } | {"source_lang": getattr(tokenizer, "src_lang", None)}
     generation = settings.to_json_string(use_diff=False, ignore_metadata=True)
     own = model.config.to_dict()
     named = {name: value for name, value in own.items() if name not in ("_name_or_path", "transformers_version")}
@@ -296,5 +269,7 @@ def _generate(model: Any, tokenizer: Any, encoded: Sequence[Sequence[int]], sett
     output = model.generate(
         input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], generation_config=settings
     )
+    if settings.forced_bos_token_id is not None:
+        output = output[:, 2:]  # M2M-100's tokenizer does not count its languages among the special tokens
     found: list[str] = tokenizer.batch_decode(output, skip_special_tokens=True)
     return [text.strip() for text in found]

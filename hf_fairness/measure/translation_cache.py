@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.runs import atomic_write_json, content_key, remove_left_overs
 from hf_fairness.utils import FairnessWarning
 
 #: Raised when a translation of the same model, text and settings may come out otherwise than before.
@@ -41,6 +41,7 @@ class TranslationCache:
         if self._folder is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
+        remove_left_overs(self._folder, shared=True)
         damaged = [path for path in sorted(self._folder.glob("*.json")) if not self._read(path)]
         for path in damaged:
             path.unlink(missing_ok=True)

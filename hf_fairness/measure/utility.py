@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hf_fairness.encoders import BaseEncoder, as_encoder, check_texts
@@ -113,7 +115,7 @@ def read_scored_pairs(pairs: Any) -> tuple[list[str], list[str], Floats]:
 
     Args:
         pairs: a Dataset, DataFrame or mapping with columns ``sentence1``, ``sentence2`` and ``score`` (or
-            ``label``), or a list of (text, text, score).
+            ``label``), a CSV or TSV file with these columns, or a list of (text, text, score).
 
     Returns:
         Two lists of texts, and scores of shape (n,).
@@ -122,6 +124,8 @@ def read_scored_pairs(pairs: Any) -> tuple[list[str], list[str], Floats]:
         TypeError: none of these.
         ValueError: a missing column, different lengths, scores that are no numbers.
     """
+    if isinstance(pairs, (str, Path)):
+        pairs = _read_table(Path(pairs))
     names = (
         list(pairs)
         if isinstance(pairs, Mapping)
@@ -147,6 +151,30 @@ def read_scored_pairs(pairs: Any) -> tuple[list[str], list[str], Floats]:
     return left, right, values
 
 
+def _read_table(file: Path) -> dict[str, list[Any]]:
+    """Columns of a file with one pair a line."""
+    wanted = (
+        "Give a .csv or .tsv file with columns sentence1, sentence2 and score, a Dataset, or a list of (text, text, "
+        "score)."
+    )
+    if file.suffix not in (".csv", ".tsv"):
+        raise TypeError(f"pairs: {str(file)[:80]!r} is no CSV or TSV file. {wanted}")
+    if not file.is_file():
+        raise ValueError(f"pairs: there is no file {file}. {wanted}")
+    # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
+    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if file.suffix == ".tsv" else {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        rows = list(csv.DictReader(lines, **options))
+    names = [name for name in (rows[0] if rows else ()) if name]
+    found: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in names}
+    for name in {"score", "label"} & found.keys():
+        try:
+            found[name] = [float(value) for value in found[name]]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{file}: column {name!r} must hold numbers; {error}.") from error
+    return found
+
+
 def sts(
     model: Any,
     pairs: Any,
@@ -160,7 +188,7 @@ def sts(
 
     Args:
         model: whatever ``as_encoder`` takes.
-        pairs: columns ``sentence1``, ``sentence2``, ``score``; see ``read_scored_pairs``.
+        pairs: columns ``sentence1``, ``sentence2``, ``score``, or a file with them; see ``read_scored_pairs``.
         reference: another model, for instance the one before mitigation; adds the paired change.
         n_bootstrap: resamples of pairs behind the interval.
         seed: of the resamples.

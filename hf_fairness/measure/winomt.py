@@ -11,7 +11,7 @@ from hf_fairness.alignment import Aligner, Links, align, parse_pharaoh
 from hf_fairness.filters.genders import gender_tagger, predict_genders, rule_tagger
 from hf_fairness.filters.protocol import GenderTagger
 from hf_fairness.measure.translation_quality import translation_quality
-from hf_fairness.measure.winomt_data import as_rows, clusters_of, column, person_indices
+from hf_fairness.measure.winomt_data import as_rows, clusters_of, person_indices, texts_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 from hf_fairness.scores.winomt import compare_winomt
 from hf_fairness.scores.winomt import winomt as score
@@ -37,14 +37,15 @@ class WinoMTConfig:
         compare_alignments: the same for the system compared to.
         tagger: a ``GenderTagger``, the name of a kind (``"spacy"``, ``"apertium"`` ...), or None: the one that the
             rules of the language ask for.
-        rules: ``"original"``: those of the published code, so that numbers compare with published ones;
-            ``"agreement"``: ours, in which the words for the person narrow each other's genders.
+        rules: ``"original"``: those of the published code, so that numbers compare with those published in 2019;
+            ``"original_2020"``: the same as changed in August 2020, when Hebrew and Arabic rows without aligned words
+            became unknown; ``"agreement"``: ours, in which the words for the person narrow each other's genders.
         rounding: ``"exact"``, or ``"original"``: to a tenth of a percent before gaps are taken, as published.
-        clusters: what intervals resample together: ``"sentence"`` (versions of one sentence), ``"profession"`` (for
+        clusters: what intervals count together: ``"sentence"`` (versions of one sentence), ``"profession"`` (for
             other professions than these), or ``"row"``.
         groups: the two genders whose gap is taken.
         items: whether the result lists every row.
-        n_bootstrap: resamples behind the intervals.
+        n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
     """
 
@@ -86,14 +87,15 @@ def winomt(
 
     The words of each translation (split at spaces) are aligned with those of its source. From the words aligned with
     the person's noun and its article the gender is read by the rules of the language. A row without such words is an
-    alignment failure; what it counts as is up to the rules (unknown in most; male in the original German ones).
+    alignment failure; what it counts as is up to the rules: unknown in most; in the original ones male in German and
+    Arabic, female in Hebrew.
 
     Args:
         predictions: translations, one per row, or ready genders with ``predictions_are="genders"``.
         references: WinoMT rows: dicts (a Dataset, a dict of columns) of ``gender``, ``target_index`` (of the noun, in
-            words split at spaces), ``sentence``, ``profession`` and, where known, ``stereotype`` (``"pro"``, ``"anti"``
-            or ``""``). Other keys are ignored. ``read_winomt`` makes them of the published files. Ready genders need
-            ``gender`` only.
+            words split at spaces), ``sentence``, ``profession`` and, where known, ``stereotype``: ``"pro"``,
+            ``"anti"``, ``"both"`` or ``""``. Other keys are ignored. ``read_winomt`` makes them of the published files.
+            Ready genders need ``gender`` only.
         lang: code of the target language; not needed with ready genders.
         compare_to: the same from another system, for a paired comparison.
         reference_translations: one per row: BLEU and chrF beside the gender scores (extra ``translation``).
@@ -175,10 +177,10 @@ def _configured(config: WinoMTConfig | None, options: Mapping[str, Any]) -> Wino
 
 def _known(rows: Sequence[Mapping[str, Any]], how: WinoMTConfig) -> WinoMTRows:
     """What the references say of each row."""
-    stereotypes = column(rows, "stereotype", "")
-    professions = column(rows, "profession", "")
+    stereotypes = texts_of(rows, "stereotype", "")
+    professions = texts_of(rows, "profession", "")
     return WinoMTRows(
-        gold=column(rows, "gender"),
+        gold=texts_of(rows, "gender"),
         predicted=(),
         stereotypes=stereotypes if any(stereotypes) else None,
         professions=[name.lower() for name in professions] if all(professions) else None,
@@ -209,7 +211,7 @@ def _read(
         )
     tagger = gender_tagger(lang, how.tagger) if isinstance(how.tagger, str) else how.tagger
     tagger = rule_tagger(lang, how.rules) if tagger is None else tagger
-    sources = [sentence.split() for sentence in column(rows, "sentence")]
+    sources = [sentence.split() for sentence in texts_of(rows, "sentence")]
     targets = [text.split() for text in predictions]
     people = person_indices(rows)
     if ready_links is None:
@@ -229,7 +231,7 @@ def _read(
         for indices, pairs in zip(people, links, strict=True)
     ]
     genders = predict_genders(
-        targets, aligned, lang, tagger=tagger, rules=how.rules, source_words=column(rows, "profession", "")
+        targets, aligned, lang, tagger=tagger, rules=how.rules, source_words=texts_of(rows, "profession", "")
     )
     words = [" ".join(target[index] for index in indices) for target, indices in zip(targets, aligned, strict=True)]
     return _Reading(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.attributes import load_attribute
-from hf_fairness.scores.winomt_rates import SUBSETS
+from hf_fairness.scores.winomt_rates import BOTH, SUBSETS
+from hf_fairness.utils import is_missing
 
 #: Articles that stand in front of a profession and are translated with it.
 ARTICLES = ("the", "a", "an")
@@ -35,8 +36,8 @@ def read_winomt(
         anti: file of the anti-stereotypical rows; None: ``en_anti.txt`` beside ``path``, if it is there.
 
     Returns:
-        Per row ``gender``, ``target_index``, ``sentence``, ``profession`` and ``stereotype``: ``"pro"``, ``"anti"``, or
-        ``""`` for a row that stands in neither file.
+        Per row ``gender``, ``target_index``, ``sentence``, ``profession`` and ``stereotype``: ``"pro"``, ``"anti"``,
+        ``"both"`` for a row that stands in both files, or ``""`` for one in neither.
 
     Raises:
         ValueError: a line without four columns or with an index that is no number.
@@ -45,21 +46,27 @@ def read_winomt(
     base = place.stem
     for name in SUBSETS:
         base = base.removesuffix(f"_{name}")
-    stereotypes: dict[tuple[str, ...], str] = {}
+    members: dict[str, set[tuple[str, ...]]] = {name: set() for name in SUBSETS}
     for name, given in zip(SUBSETS, (pro, anti), strict=True):
         file = place.with_name(f"{base}_{name}{place.suffix}") if given is None else Path(given)
         if given is not None or file.is_file():
-            stereotypes |= dict.fromkeys(map(tuple, _lines(file)), name)
+            members[name] = set(map(tuple, _lines(file)))
     return [
         {
             "gender": gender,
             "target_index": int(index),
             "sentence": sentence,
             "profession": profession,
-            "stereotype": stereotypes.get((gender, index, sentence, profession), ""),
+            "stereotype": _stereotype((gender, index, sentence, profession), members),
         }
         for gender, index, sentence, profession in _lines(place)
     ]
+
+
+def _stereotype(row: tuple[str, ...], members: Mapping[str, set[tuple[str, ...]]]) -> str:
+    """The subset of a row, ``"both"`` or ``""``."""
+    found = [name for name, rows in members.items() if row in rows]
+    return BOTH if len(found) > 1 else "".join(found)
 
 
 def _lines(path: Path) -> list[list[str]]:
@@ -121,26 +128,42 @@ def as_rows(references: Any) -> list[Mapping[str, Any]]:
     rows = list(references)
     if labels:
         rows = [{**row, **{name: label(row[name]) for name, label in labels.items()}} for row in rows]
-    wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
+    wrong = next((place for place, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if wrong is not None:
         raise TypeError(
-            f"references must hold WinoMT rows, dicts with gender, target_index, sentence, profession; got {wrong!r}. "
-            "read_winomt(path) makes them of the published files."
+            "references must hold rows, a dict each, as read_winomt and read_must_she make them of files; "
+            f"references[{wrong}] is {rows[wrong]!r}."
         )
     return rows
 
 
 def column(rows: Sequence[Mapping[str, Any]], name: str, default: Any = None) -> list[Any]:
-    """One field of all rows.
+    """One field of all rows; None, NaN and pandas' NA are values that are missing.
 
     Raises:
         ValueError: a row without it, and no default.
     """
-    values = [row.get(name, default) for row in rows]
-    values = [default if value is None else value for value in values]
+    values = [row.get(name) for row in rows]
+    values = [default if is_missing(value) else value for value in values]
     missing = next((number for number, value in enumerate(values) if value is None), None)
     if missing is not None:
-        raise ValueError(f"references[{missing}] has no {name!r}; its keys: {', '.join(map(repr, rows[missing]))}.")
+        raise ValueError(
+            f"references[{missing}] has no {name!r}: it is {rows[missing].get(name)!r}; the row's keys: "
+            f"{', '.join(map(repr, rows[missing]))}."
+        )
+    return values
+
+
+def texts_of(rows: Sequence[Mapping[str, Any]], name: str, default: str | None = None) -> list[str]:
+    """One field of all rows, which holds texts.
+
+    Raises:
+        ValueError: a row without it and no default, or something else than a text.
+    """
+    values = column(rows, name, default)
+    wrong = next((number for number, value in enumerate(values) if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise ValueError(f"references[{wrong}]: {name!r} is {values[wrong]!r}; expected a text.")
     return values
 
 
@@ -155,18 +178,27 @@ def person_indices(rows: Sequence[Mapping[str, Any]]) -> list[list[int]]:
         [[0, 1]]
     """
     found = []
-    for number, (sentence, index) in enumerate(
-        zip(column(rows, "sentence"), column(rows, "target_index"), strict=True)
-    ):
+    places = zip(texts_of(rows, "sentence"), column(rows, "target_index"), strict=True)
+    for number, (sentence, given) in enumerate(places):
         words = sentence.split()
-        if not 0 <= int(index) < len(words):
+        index = _whole(given)
+        if index is None or not 0 <= index < len(words):
             raise ValueError(
-                f"references[{number}]: target_index {index} lies outside its sentence of {len(words)} words. "
-                "It counts words from 0, split at spaces."
+                f"references[{number}]: target_index {given} lies outside its sentence of {len(words)} words. "
+                "It is a whole number and counts words from 0, split at spaces."
             )
-        article = index > 0 and words[int(index) - 1].lower() in ARTICLES
-        found.append([int(index) - 1, int(index)] if article else [int(index)])
+        article = index > 0 and words[index - 1].lower() in ARTICLES
+        found.append([index - 1, index] if article else [index])
     return found
+
+
+def _whole(value: Any) -> int | None:
+    """The whole number that a value or text stands for; None if it is none."""
+    try:
+        number = int(value)
+        return number if isinstance(value, str) or number == value else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def clusters_of(rows: Sequence[Mapping[str, Any]], by: str) -> list[str] | None:
@@ -189,11 +221,14 @@ def clusters_of(rows: Sequence[Mapping[str, Any]], by: str) -> list[str] | None:
     """
     if by not in CLUSTERINGS:
         raise ValueError(f"clusters must be one of {', '.join(map(repr, CLUSTERINGS))}; got {by!r}.")
-    if by == "row" or not all(row.get(by) for row in rows):
+    if by == "row":
+        return None
+    values = texts_of(rows, by, "")
+    if not all(values):
         return None
     if by == "profession":
-        return [row[by].lower() for row in rows]
+        return [value.lower() for value in values]
     attribute = load_attribute("gender")
     open_words = {term.text.lower() for group in attribute.groups for term in group.terms}
     open_words |= {form.lower() for paradigm in attribute.paradigms for form in paradigm.forms.values()}
-    return [" ".join("*" if word in open_words else word for word in _WORD.findall(row[by].lower())) for row in rows]
+    return [" ".join("*" if word in open_words else word for word in _WORD.findall(value.lower())) for value in values]

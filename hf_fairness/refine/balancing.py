@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.attributes import Attribute, load_attribute
-from hf_fairness.refine.columns import Columns, check_dataset, column_names
+from hf_fairness.refine.columns import Columns, check_dataset, check_lacking, column_names
 from hf_fairness.refine.columns import labels as column_labels
 from hf_fairness.refine.counterfactuals import SOURCE, in_format, rows_of
 from hf_fairness.scores.statistics import generator
+from hf_fairness.utils import is_missing
 
 METHODS = ("down", "up")
 
@@ -29,11 +30,13 @@ def balance(
     within: str | None = None,
     method: str = "down",
     seed: int = 0,
+    on_missing: str = "skip",
 ) -> Any:
     """Sample a corpus so that every group has as many rows, on request within each value of a label.
 
     The group of a row stands in a column, or is the polarity of its texts taken together: the group that most
-    of their terms belong to. Rows of no balanced group, such as texts without terms, all stay.
+    of their terms belong to. Rows of no balanced group, such as texts without terms, all stay, and so do rows that
+    lack a group, a text or the value of ``within``: a warning says how many.
 
     Args:
         dataset: the corpus; one ``datasets.Dataset``.
@@ -47,6 +50,7 @@ def balance(
         method: ``"down"`` leaves out rows of the larger groups; ``"up"`` repeats rows of the smaller ones, each
             as often as any other of its group or once more.
         seed: of the choice.
+        on_missing: what to do about rows that lack one of these: ``"skip"`` keeps them, ``"error"`` refuses them.
 
     Returns:
         With ``"down"`` the rows that stay, in their order. With ``"up"`` all rows in their order, then the
@@ -55,8 +59,8 @@ def balance(
 
     Raises:
         TypeError: no Dataset, or both or neither of ``group_column`` and ``text_columns``.
-        ValueError: unknown method, a missing column, fewer than two groups, or a group without rows (in one of
-            the values of ``within``), which no sampling can balance.
+        ValueError: unknown method or ``on_missing``, an empty cell with ``"error"``, a missing column, fewer than two
+            groups, or a group without rows (in one of the values of ``within``), which no sampling can balance.
 
     Source: after Dixon et al. 2018, who balance the labels of texts that name a group by adding texts.
 
@@ -74,12 +78,17 @@ def balance(
     chosen = list(dict.fromkeys(known if groups is None else groups))
     if len(chosen) < 2:
         raise ValueError(f"balance: wanted at least two groups, got {chosen!r}.")
-    values: list[Hashable] = [None] * len(dataset)
+    values: list[Hashable] = [""] * len(dataset)
     if within is not None:
         values = column_labels(dataset, column_names(dataset, within, "balance", "within")[0], "balance")
-    strata = _strata(labels, values, chosen, within)
+    lacking = np.asarray([is_missing(label) or is_missing(value) for label, value in zip(labels, values, strict=True)])
+    read = list(filter(None, (group_column, *_names(text_columns), within)))
+    check_lacking(lacking, "balance", read, on_missing, "they all stay")
+    strata = _strata(labels, values, chosen, within, np.flatnonzero(~lacking))
     sizes = {value: [len(rows) for rows in cells] for value, cells in strata.items()}
     rng = generator(seed)
+    if not strata:
+        raise ValueError("balance: every row lacks a group, a text or the value of within. Fill these columns first.")
     if method == "down":
         gone = [rng.permutation(rows)[min(sizes[value]) :] for value, cells in strata.items() for rows in cells]
         keep = np.ones(len(dataset), dtype=bool)
@@ -89,9 +98,16 @@ def balance(
     return _with_copies(dataset, np.sort(np.concatenate(copies)))
 
 
-def polarities(dataset: Any, names: Sequence[str], attribute: Attribute) -> list[str]:
-    """Polarity of the texts of each row, taken together."""
-    return [attribute.polarity("\n".join(texts)) for texts in rows_of(dataset, tuple(names))]
+def polarities(dataset: Any, names: Sequence[str], attribute: Attribute) -> list[str | None]:
+    """Polarity of the texts of each row, taken together; None where a text is missing."""
+    return [
+        None if any(map(is_missing, texts)) else attribute.polarity("\n".join(texts))
+        for texts in rows_of(dataset, tuple(names))
+    ]
+
+
+def _names(columns: Columns | None) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())
 
 
 def _row_groups(
@@ -102,22 +118,27 @@ def _row_groups(
         raise TypeError("balance: give group_column or text_columns, and not both.")
     if group_column is not None:
         labels = column_labels(dataset, column_names(dataset, group_column, "balance", "group_column")[0], "balance")
-        return labels, sorted({label for label in labels if label is not None}, key=str)
+        return labels, sorted({label for label in labels if not is_missing(label)}, key=str)
     value = load_attribute(attribute)
     names = column_names(dataset, text_columns, "balance", "text_columns")
     return list(polarities(dataset, names, value)), list(value.group_names)
 
 
 def _strata(
-    labels: list[Hashable], values: list[Hashable], groups: list[Hashable], within: str | None
+    labels: list[Hashable],
+    values: list[Hashable],
+    groups: list[Hashable],
+    within: str | None,
+    rows: NDArray[np.intp],
 ) -> dict[Hashable, list[NDArray[np.intp]]]:
-    """For each value of the label the rows of each group, in the order of the groups.
+    """For each value of the label the rows of each group, in the order of the groups, of some rows.
 
     Raises:
         ValueError: one of them has none.
     """
     found: dict[Hashable, dict[Hashable, list[int]]] = {}
-    for row, (label, value) in enumerate(zip(labels, values, strict=True)):
+    for row in rows.tolist():
+        label, value = labels[row], values[row]
         found.setdefault(value, {group: [] for group in groups})
         if label in found[value]:
             found[value][label].append(row)
@@ -126,7 +147,7 @@ def _strata(
         if empty:
             where = "" if within is None else f" where {within} is {value!r}"
             counts = ", ".join(f"{group!r}: {len(rows)}" for group, rows in cells.items())
-            present = ", ".join(repr(name) for name, _ in Counter(labels).most_common(10))
+            present = ", ".join(repr(name) for name, _ in Counter(labels[row] for row in rows).most_common(10))
             raise ValueError(
                 f"balance: group {empty[0]!r} has no row{where} (rows per group: {counts}), so no sampling "
                 f"balances it. Groups of the rows: {present}. Name other groups, leave those rows out, or add "

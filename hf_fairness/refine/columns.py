@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.maps import check_on_missing
 from hf_fairness.scores.statistics import Floats, as_values
+from hf_fairness.utils import FairnessWarning
 
 Columns = str | Sequence[str]
 
@@ -73,6 +76,30 @@ def column_values(dataset: Any, name: str) -> list[Any]:
     return list(dataset.with_format(None)[name][:])
 
 
+def check_lacking(lacking: NDArray[np.bool_], what: str, columns: Sequence[str], on_missing: str, how: str) -> None:
+    """Say how many rows lack a cell, or refuse them.
+
+    Args:
+        lacking: which rows do, shape (n,).
+        what: the function, for messages.
+        columns: what they lack a cell of.
+        on_missing: ``"skip"`` or ``"error"``.
+        how: what becomes of them.
+
+    Raises:
+        ValueError: an unknown ``on_missing``, or such rows with ``"error"``.
+    """
+    check_on_missing(on_missing)
+    rows = np.flatnonzero(lacking)
+    if not len(rows):
+        return
+    where = f"{', '.join(columns)}, the first is row {rows[0]}"
+    said = f"{what}: {len(rows)} of {len(lacking)} rows lack a value in {where}"
+    if on_missing == "error":
+        raise ValueError(f"{said}. Fill or leave out these rows, or pass on_missing='skip'.")
+    warnings.warn(f"{said}; {how}.", FairnessWarning, stacklevel=3)
+
+
 def labels(dataset: Any, name: str, what: str) -> list[Hashable]:
     """The values of a column by which rows are grouped.
 
@@ -80,7 +107,7 @@ def labels(dataset: Any, name: str, what: str) -> list[Hashable]:
         TypeError: the column holds lists or the like, which cannot be compared.
     """
     values: list[Hashable] = column_values(dataset, name)
-    if values and not isinstance(values[0], Hashable):
+    if not all(isinstance(value, Hashable) for value in values):
         raise TypeError(f"{what}: column {name!r} holds {dataset.features[name]}, wanted single values to group by.")
     return values
 

@@ -13,11 +13,11 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import CounterfactualAugmentation
 from hf_fairness.refine.balancing import polarities
-from hf_fairness.refine.columns import Columns, check_dataset, column_names, column_values, row_scores
+from hf_fairness.refine.columns import Columns, check_dataset, check_lacking, column_names, column_values, row_scores
 from hf_fairness.refine.counterfactuals import SOURCE, Texts, rows_of, swapped, unseen
 from hf_fairness.refine.percentile import PERCENTILES, check_percentile, threshold
 from hf_fairness.scores import meta
-from hf_fairness.scores.statistics import Floats, bootstrap_ci
+from hf_fairness.scores.statistics import Floats, share_entry
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,6 +70,8 @@ def describe(
           once for several) and ``share_duplicated`` = n_added / n_above with its ``_ci95``, None where no row
           lies above.
         - ``groups``: with ``text_columns``, rows by the polarity of their texts.
+        - ``n_missing``: with ``text_columns``, rows that lack a text; they have no polarity and are not swapped, and
+          with ``on_missing="error"`` they are refused.
         - ``refined``: with ``refined``, the same ``n``, ``max``, ``mean`` and ``groups`` after, and
           ``n_scored``, the rows behind max and mean, and ``n_counterfactual``. Without scores max and mean are
           None.
@@ -106,12 +108,13 @@ def describe(
     if text_columns is not None:
         names = column_names(original, text_columns, "describe", "text_columns")
         _add_swaps(rows, original, values, names, swap_options)
-        result["groups"] = _groups(original, names, swap_options)
+        result["groups"], result["n_missing"] = _groups(original, names, swap_options)
     if refined is not None:
         check_dataset(refined, "describe")
         result["refined"] = _after(refined, score_columns, refined_scores)
         if names:
-            result["refined"]["groups"] = _groups(refined, names, swap_options)
+            after = result["refined"]
+            after["groups"], after["n_missing"] = _groups(refined, names, swap_options)
     result["meta"] = meta.describe(
         n=len(values),
         convention=CONVENTION,
@@ -151,15 +154,18 @@ def _add_swaps(levels: list[dict[str, Any]], dataset: Any, values: Floats, names
             "n_without_terms": level["n_above"] - len(inside),
             "n_added": int(added.sum()),
             "n_already_there": len(inside) - int(added.sum()),
-            "share_duplicated": float(added.mean()) if len(added) else None,
-            "share_duplicated_ci95": bootstrap_ci(added) if len(added) else None,
+            **share_entry("share_duplicated", int(added.sum()), len(added)),
         }
 
 
-def _groups(dataset: Any, names: Texts, options: SwapOptions) -> dict[str, int]:
+def _groups(dataset: Any, names: Texts, options: SwapOptions) -> tuple[dict[str, int], int]:
+    """Rows by the polarity of their texts, and rows that lack one."""
     value = load_attribute(options.get("attribute", "gender"))
-    counts = Counter(polarities(dataset, names, value))
-    return {name: counts[name] for name in (*value.group_names, NEUTRAL)}
+    found = polarities(dataset, names, value)
+    lacking = np.asarray([polarity is None for polarity in found])
+    check_lacking(lacking, "describe", names, options.get("on_missing", "skip"), "they are counted apart")
+    counts = Counter(found)
+    return {name: counts[name] for name in (*value.group_names, NEUTRAL)}, int(lacking.sum())
 
 
 def _after(refined: Any, score_columns: Columns | None, scores: ArrayLike | None) -> dict[str, Any]:

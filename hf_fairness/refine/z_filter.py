@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hf_fairness.refine.columns import Columns
 from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.refine.text_features import TextFeatures
-from hf_fairness.refine.z_table import FeatureRows, Features, ZTable, ZTest, check_labels, table_of
+from hf_fairness.refine.z_table import FeatureRows, Features, ZTable, ZTest, check_labels, table_of, with_texts
 from hf_fairness.scores.statistics import generator
 
 
@@ -24,6 +24,7 @@ def z_filter(
     batch_size: int | None = 1,
     start: Any = None,
     seed: int = 0,
+    on_missing: str = "skip",
 ) -> Any:
     """Leave out rows that have a feature biased for their own label among the rows kept so far.
 
@@ -45,6 +46,8 @@ def z_filter(
         start: rows that count as kept from the beginning and are not returned, for example the corpus that generated
             rows shall join; same columns. None: there are none.
         seed: of the order.
+        on_missing: what to do about rows that lack a text: ``"skip"`` keeps them, for no feature speaks against them,
+            ``"error"`` refuses them.
 
     Returns:
         The rows that stay, in their order. :func:`z_filter_report` says what this did.
@@ -67,11 +70,11 @@ def z_filter(
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"z_filter: batch_size must be at least 1, or None; got {batch_size}.")
     test, extract = test or ZTest(), TextFeatures() if features is None else features
-    names, texts, codes, values = read_corpus(dataset, text_columns, label_column, "z_filter")
+    names, texts, codes, values = read_corpus(dataset, text_columns, label_column, "z_filter", on_missing)
     check_labels(names, "z_filter")
     n = len(texts)
     if start is not None:
-        _, more, _, their_values = read_corpus(start, text_columns, label_column, "z_filter: start")
+        _, more, _, their_values = read_corpus(start, text_columns, label_column, "z_filter: start", on_missing)
         numbers = {value: int(code) for value, code in zip(values, codes, strict=True)}
         unknown = next((value for value in their_values if value not in numbers), None)
         if unknown is not None:
@@ -79,7 +82,7 @@ def z_filter(
         texts = texts + more
         codes = np.concatenate([codes, np.asarray([numbers[value] for value in their_values], dtype=np.intp)])
     found = FeatureRows.read(texts, extract)
-    whole = table_of(found, codes, np.arange(len(codes)), names, test, extract)
+    whole = table_of(found, codes, with_texts(texts), names, test, extract)
     if batch_size is None:
         keep = ~_flagged(found, np.arange(n), codes, whole.biased)
     else:

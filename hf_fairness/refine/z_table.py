@@ -83,12 +83,12 @@ class FeatureRows:
 
     @classmethod
     def read(cls, texts: Sequence[tuple[str, ...]], features: Features) -> FeatureRows:
-        """Features of rows of texts."""
+        """Features of rows of texts; a row without texts has none."""
         numbers: dict[Hashable, int] = {}
         indices: list[int] = []
         starts = [0]
         for row in texts:
-            indices += {numbers.setdefault(name, len(numbers)) for name in features(*row)}
+            indices += {numbers.setdefault(name, len(numbers)) for name in (features(*row) if row else ())}
             starts.append(len(indices))
         return cls(tuple(numbers), np.asarray(indices, dtype=np.intp), np.asarray(starts, dtype=np.intp))
 
@@ -209,6 +209,7 @@ def z_table(
     label_column: str = "label",
     features: Features | None = None,
     test: ZTest | None = None,
+    on_missing: str = "skip",
 ) -> ZTable:
     """z-statistics of the features of a corpus: which words, overlaps and lengths go with which label.
 
@@ -218,6 +219,7 @@ def z_table(
         label_column: column of the labels.
         features: from the texts of a row to names of its features; None: ``TextFeatures()``.
         test: when a feature is biased; None: ``ZTest()``.
+        on_missing: what to do about rows that lack a text: ``"skip"`` leaves them out, ``"error"`` refuses them.
 
     Returns:
         The table.
@@ -237,11 +239,16 @@ def z_table(
         >>> table.speaks_for("no wind"), round(table.report()["by_label"]["1"]["features"][0]["z"], 2)
         (1, 6.32)
     """
-    names, texts, codes, _ = read_corpus(dataset, text_columns, label_column, "z_table")
+    names, texts, codes, _ = read_corpus(dataset, text_columns, label_column, "z_table", on_missing)
     check_labels(names, "z_table")
     extract = TextFeatures() if features is None else features
     found = FeatureRows.read(texts, extract)
-    return table_of(found, codes, np.arange(len(codes)), names, test or ZTest(), extract)
+    return table_of(found, codes, with_texts(texts), names, test or ZTest(), extract)
+
+
+def with_texts(texts: Sequence[tuple[str, ...]]) -> NDArray[np.intp]:
+    """Numbers of the rows that have texts."""
+    return np.asarray([row for row, own in enumerate(texts) if own], dtype=np.intp)
 
 
 def check_labels(names: tuple[Hashable, ...], what: str) -> None:

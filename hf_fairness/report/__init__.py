@@ -94,7 +94,7 @@ def write_report(
             :class:`hf_fairness.report.schema.Audit`.
         output_dir: folder for the files; made if absent.
         before: audit of the original model.
-        control: audit of the same training without the method.
+        control: audit of the control.
         training: how the model was trained; see :class:`hf_fairness.report.schema.Training`.
         html: whether to write the HTML page, which needs the extra ``report``; None writes it where the extra
             is installed, and warns otherwise.

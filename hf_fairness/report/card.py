@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hf_fairness
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.schema import AuditLike
 from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.sweep import NOTE as SWEEP_NOTE
@@ -18,6 +18,7 @@ from hf_fairness.report.text import (
     CONVENTIONS,
     DISCLAIMER,
     LIMITS,
+    control_text,
     display_name,
     flatten,
     format_interval,
@@ -37,53 +38,39 @@ TASK_NAME = "Bias audit (hf-fairness)"
 TAGS = ("hf-fairness", "bias-mitigation")
 
 _FAMILIES = {"seat": "SEAT", "cced": "CCED", "probe": "Group probe", "utility": "Retained utility"}
-_SPECIAL = re.compile(r"([\\|*_\[\]`#~])")
-
-
-def escape_markdown(text: object) -> str:
-    """Text that cannot become markup, a link, a table cell's end or HTML in Markdown."""
-    flat = " ".join(str(text).split())
-    escaped = _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
-    return escaped.replace("://", "&#58;//")  # or a bare address would become a link
-
-
-def _bullets(items: Sequence[str]) -> str:
-    return "\n".join(f"- {escape_markdown(item)}" for item in items)
 
 
 def _cell(value: float | None, ends: tuple[float, float] | None) -> str:
-    return escape_markdown(f"{format_number(value)} {format_interval(ends)}")
+    return f"{format_number(value)} {format_interval(ends)}"
 
 
 def _table(rows: Sequence[Row], compared: bool, has_control: bool) -> str:
     columns = ["Measure", *(["Before", "After"] if compared else ["Measured"])]
     columns += ["Control"] if has_control else []
     columns += ["Change", "Ideal", "Verdict"] if compared else ["Ideal"]
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines = [columns]
     for row in rows:
-        cells = [escape_markdown("; ".join(filter(None, (row.title, row.sample, *row.extras_text))))]
+        cells = ["; ".join(filter(None, (row.title, row.sample, *row.extras_text)))]
         cells += [_cell(row.before, row.before_ci95)] if compared else []
         cells += [_cell(row.after, row.after_ci95)]
         cells += [_cell(row.control, row.control_ci95)] if has_control else []
         change = [row.change_text] if compared else []
         verdict = [row.verdict] if compared else []
-        ideal = f"{row.ideal_text}, {row.direction_text}"
-        cells += [escape_markdown(text) for text in (*change, ideal, *verdict)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([*cells, *change, f"{row.ideal_text}, {row.direction_text}", *verdict])
+    return markdown_table(lines)
 
 
 def _findings(summary: Summary) -> str:
     """The findings as lists; "got worse" comes first and is said even where it is empty."""
     if summary.measured:
-        return _bullets(summary.measured)
+        return bullets(summary.measured)
     blocks = [
-        "**Got worse**\n\n" + (_bullets(summary.worse) or "- No measure here got clearly worse."),
-        "**Improved**\n\n" + (_bullets(summary.improved) or "- No measure here clearly improved."),
+        "**Got worse**\n\n" + (bullets(summary.worse) or "- No measure here got clearly worse."),
+        "**Improved**\n\n" + (bullets(summary.improved) or "- No measure here clearly improved."),
     ]
-    blocks += ["**No clear change**\n\n" + _bullets(summary.unclear)] if summary.unclear else []
-    blocks += ["**Cannot be decided**\n\n" + _bullets(summary.undecided)] if summary.undecided else []
-    blocks += ["**Read with care**\n\n" + _bullets(summary.cautions)] if summary.cautions else []
+    blocks += ["**No clear change**\n\n" + bullets(summary.unclear)] if summary.unclear else []
+    blocks += ["**Cannot be decided**\n\n" + bullets(summary.undecided)] if summary.undecided else []
+    blocks += ["**Read with care**\n\n" + bullets(summary.cautions)] if summary.cautions else []
     return "\n\n".join(blocks)
 
 
@@ -102,8 +89,8 @@ def card_section(
     Args:
         result: audit of the model at hand (after mitigation, where there was one).
         before: audit of the original model.
-        control: audit of the same training without the method.
-        training: how the model was trained.
+        control: audit of the control.
+        training: how the model was trained; its ``control`` says what the control is.
 
     Returns:
         Markdown that starts with a second-level heading and ends with a line end.
@@ -127,22 +114,21 @@ def card_section(
         _table(rows, before is not None, control is not None) if rows else "Nothing was measured.",
     ]
     if control is not None:
-        parts.append("The control is the same training without the method.")
+        parts.append(f"The control: {escape_markdown(control_text(training))}.")
     if training:
         parts += [
             "### Training",
-            "\n".join(f"- {escape_markdown(k)}: {escape_markdown(v)}" for k, v in flatten(training)),
+            bullets(f"{k}: {v}" for k, v in flatten(training)),
         ]
     if sweep := sweep_table(training):
-        lines = [sweep[0], ["---:"] * len(sweep[0]), *sweep[1:]]
-        parts += ["### Sweep over beta", "\n".join(f"| {' | '.join(line)} |" for line in lines), SWEEP_NOTE]
+        parts += ["### Sweep over beta", markdown_table(sweep, rule="---:"), SWEEP_NOTE]
     parts += [
         "### How to read the numbers",
-        _bullets(CONVENTIONS),
+        bullets(CONVENTIONS),
         "### What these numbers do not show",
-        _bullets(LIMITS),
+        bullets(LIMITS),
         "### Not measured",
-        _bullets(missing_sections(result)),
+        bullets(missing_sections(result)),
     ]
     return "\n\n".join(parts) + "\n"
 

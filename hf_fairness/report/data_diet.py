@@ -12,6 +12,7 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.report.data_diet_plots import FIGURES
+from hf_fairness.report.markdown import escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import ABSENT, DISCLAIMER, flatten, format_interval, format_number
 from hf_fairness.report.values import interval, mapping, number
@@ -35,7 +36,7 @@ COLUMNS = {
     ("test", "counterfactual_parity"): "paired DP (1)",
     ("test", "counterfactual_equal_opportunity_1"): "paired EqOpp1 (1)",
     ("test", "counterfactual_equalized_odds"): "paired EqOdd (1)",
-    ("test", "kept_flipped_parity"): "kept/flipped DP (1)",
+    ("test", "kept_flipped_parity"): "kept/flipped DP, the paper's eq. 3 (1)",
     ("test", "flip_rate"): "flip rate (0)",
     ("test", "mean_abs_probability_change"): "mean abs. change of p (0)",
     ("test", "positive_rate"): "positive rate",
@@ -49,8 +50,9 @@ COLUMNS = {
 LOWER = ("flip_rate", "mean_abs_probability_change")
 
 LIMITS = (
-    "Paired DP, EqOpp1 and EqOdd compare the versions of a text about two groups; kept/flipped DP compares texts as "
-    "they are with flipped ones, where gaps in both directions cancel.",
+    "Paired DP, EqOpp1 and EqOdd compare the versions of a text about two groups; kept/flipped DP, which is the "
+    "demographic parity of the paper (equation 3), compares texts as they are with flipped ones, where gaps in both "
+    "directions cancel: methods that differ on pairs can be alike on it.",
     "Paired metrics see only texts that the swap changes, and only what the swap changes in them.",
     "The blind model reads texts without the terms that a swap changes: its paired metrics show that they were removed "
     "and not that the rest of a text tells nothing.",
@@ -123,10 +125,16 @@ def findings(report: Mapping[str, Any]) -> dict[str, list[str]]:
         for (part, key), title in COLUMNS.items():
             gap = mapping(mapping(parts, part), key)
             ends = interval(gap, "ci95")
-            if not gap or ends is None or key == "positive_rate":
+            if not gap or key == "positive_rate":
                 continue
             sign = -1.0 if key in LOWER else 1.0
-            kind = "unclear" if ends[0] <= 0.0 <= ends[1] else "improved" if sign * ends[0] > 0 else "worse"
+            kind = (
+                "unclear"
+                if ends is None or ends[0] <= 0.0 <= ends[1]
+                else "improved"
+                if sign * ends[0] > 0
+                else "worse"
+            )
             found[kind].append(
                 f"{title} against {METHODS[other]}: {gap['difference']:+.3f} {format_interval(ends)}, "
                 f"p = {gap['p_value']:.2g}"
@@ -171,12 +179,6 @@ def stability_table(report: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
-
-
 def write_diet_report(report: Mapping[str, Any], folder: Path) -> list[str]:
     """Write ``data_diet.json``, ``tables.md`` and, with the extra ``report``, the figures and ``report.html``.
 
@@ -189,9 +191,9 @@ def write_diet_report(report: Mapping[str, Any], folder: Path) -> list[str]:
     """
     from hf_fairness.report import plain
 
-    texts = {
-        "tables.md": f"{headline(report)}\n\n{markdown(diet_table(report))}\n\n{markdown(stability_table(report))}\n"
-    }
+    said = [f"**Caution.** {escape_markdown(caution)}" for caution in report["cautions"]]
+    tables = [markdown_table(diet_table(report)), markdown_table(stability_table(report))]
+    texts = {"tables.md": "\n\n".join([escape_markdown(headline(report)), *said, *tables]) + "\n"}
     if all(find_spec(name) is not None for name in ("matplotlib", "jinja2")):
         plots = {name: plot for name, make in FIGURES.items() if (plot := make(report)) is not None}
         texts |= {f"{name}.svg": standalone(plot.svg) for name, plot in plots.items()}
@@ -223,6 +225,7 @@ def render_diet_html(report: Mapping[str, Any], plots: Sequence[Any]) -> str:
     page: str = environment.from_string(source).render(
         style=style[0] if style else "",
         headline=headline(report),
+        cautions=report["cautions"],
         disclaimer=DISCLAIMER,
         findings=findings(report),
         table=diet_table(report),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.attributes import Attribute
-from hf_fairness.report.card import escape_markdown
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.text import display_name
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def dataset_card(made: Derivation) -> DatasetCard:
 def _body(made: Derivation) -> str:
     parts = [
         f"# {escape_markdown(made.name)}",
-        f"Made with hf-fairness {hf_fairness.__version__}, method `{made.method}`: {escape_markdown(made.summary)}.",
+        escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}."),
         DISCLAIMER,
         "## How it was made",
         table(("Setting", "Value"), _settings(made)),
@@ -123,8 +123,7 @@ def _body(made: Derivation) -> str:
         table(("What", "Number"), flat_counts(made.counts)),
     ]
     if made.example:
-        quotes = [f"- {escape_markdown(label)}: {escape_markdown(text)}" for label, text in made.example.items()]
-        parts += ["## Example", "\n".join(quotes)]
+        parts += ["## Example", bullets(f"{label}: {text}" for label, text in made.example.items())]
     if made.attribute is not None:
         parts += ["## Terms", _terms(made.attribute, made.names)]
     licence = (
@@ -135,7 +134,7 @@ def _body(made: Derivation) -> str:
     limits = [*made.limits, *(LIMITS if made.attribute is not None else LIMITS[1:])]
     parts += [
         "## Not checked, and limits",
-        "\n".join(f"- {escape_markdown(text)}" for text in limits),
+        bullets(limits),
         "## Licence",
         licence,
         "## Versions",
@@ -164,9 +163,10 @@ def _settings(made: Derivation) -> list[tuple[str, Any]]:
 
 def _terms(attribute: Attribute, names: bool) -> str:
     n_terms = sum(len(group.terms) for group in attribute.groups)
-    lines = [f"{n_terms} forms of the attribute `{attribute.name}`, licence {attribute.licence}. Sources:"]
+    name, licence = escape_markdown(attribute.name), escape_markdown(attribute.licence)
+    lines = [f"{n_terms} forms of the attribute {name}, licence {licence}. Sources:"]
     sources = [*attribute.sources, *([attribute.names_source] if names and attribute.names_source else [])]
-    return "\n\n".join([*lines, "\n".join(f"- {escape_markdown(source)}" for source in sources)])
+    return "\n\n".join([*lines, bullets(sources)])
 
 
 def flat_counts(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
@@ -183,9 +183,5 @@ def _number(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table with escaped cells; empty without rows."""
-    if not rows:
-        return ""
-    lines = [head, *([escape_markdown(cell) for cell in row] for row in rows)]
-    parts = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([parts[0], "|---" * len(head) + "|", *parts[1:]])
+    """A Markdown table; empty without rows."""
+    return markdown_table([head, *rows]) if rows else ""

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hf_fairness
-from hf_fairness.report.card import HEADING, TASK_NAME, escape_markdown
-from hf_fairness.report.data_diet import markdown
+from hf_fairness.report.card import HEADING, TASK_NAME
 from hf_fairness.report.gfst_plots import FIGURES
 from hf_fairness.report.gfst_tables import (
     CONTROL,
@@ -25,6 +24,7 @@ from hf_fairness.report.gfst_tables import (
     kept_table,
     signatures,
 )
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import DISCLAIMER, flatten
 from hf_fairness.report.values import interval, mapping, number
@@ -123,25 +123,21 @@ def gfst_card_section(report: Mapping[str, Any], name: str) -> str:
         f"measured with hf-fairness {hf_fairness.__version__}.",
         DISCLAIMER,
         escape_markdown(headline(report)),
-        *(["**Read first**\n\n" + _bullets(cautions(report))] if cautions(report) else []),
-        "**Got worse**\n\n" + (_bullets(found["worse"]) or "- No measure here got clearly worse."),
-        "**Improved**\n\n" + (_bullets(found["improved"]) or "- No measure here clearly improved."),
-        *(["**No clear change**\n\n" + _bullets(found["unclear"])] if found["unclear"] else []),
+        *(["**Read first**\n\n" + bullets(cautions(report))] if cautions(report) else []),
+        "**Got worse**\n\n" + (bullets(found["worse"]) or "- No measure here got clearly worse."),
+        "**Improved**\n\n" + (bullets(found["improved"]) or "- No measure here clearly improved."),
+        *(["**No clear change**\n\n" + bullets(found["unclear"])] if found["unclear"] else []),
         "### Measurements",
-        markdown(gfst_table(report)),
+        markdown_table(gfst_table(report)),
         "The control is trained for as many steps on the original parallel data alone; RandST on as many pairs that no "
         "filter saw. Brackets hold 95 % intervals, ideal values stand in parentheses.",
-        _bullets(signatures(report)),
+        bullets(signatures(report)),
         "### Data",
-        markdown(kept_table(report)),
+        markdown_table(kept_table(report)),
         "### What these numbers do not show",
-        _bullets(LIMITS),
+        bullets(LIMITS),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _bullets(items: Sequence[str]) -> str:
-    return "\n".join(f"- {escape_markdown(item)}" for item in items)
 
 
 def gfst_model_index(report: Mapping[str, Any], name: str) -> dict[str, Any]:

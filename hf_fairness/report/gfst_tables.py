@@ -116,9 +116,9 @@ def findings(report: Mapping[str, Any]) -> dict[str, list[str]]:
     alike: dict[str, list[str]] = {}
     for other, title, ideal, gap in comparisons(report):
         ends, ours, theirs = interval(gap, "difference_ci95"), number(gap, "a"), number(gap, "b")
-        if ends is None or ours is None or theirs is None:
+        if ours is None or theirs is None:
             continue
-        if ends[0] <= 0.0 <= ends[1]:
+        if ends is None or ends[0] <= 0.0 <= ends[1]:  # no interval: nothing is clear
             alike.setdefault(other, []).append(title)
             continue
         p = number(gap, "p_value_holm")

@@ -17,6 +17,7 @@ from hf_fairness.report.text import (
     CONVENTIONS,
     DISCLAIMER,
     LIMITS,
+    control_text,
     display_name,
     flatten,
     format_interval,
@@ -119,7 +120,7 @@ def render_html(
     Args:
         result: audit of the model at hand (after mitigation, where there was one).
         before: audit of the original model.
-        control: audit of the same training without the method.
+        control: audit of the control.
         training: how the model was trained.
 
     Returns:
@@ -158,6 +159,7 @@ def render_html(
         ],
         compared=before is not None,
         has_control=control is not None,
+        control_text=control_text(training),
         plots=[plot for plot in plots if plot is not None],
         maps=[(pair, _map_note(pair)) for pair in projection_plots(result, before)],
         about=_about(result, training),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import hf_fairness
-from hf_fairness.report.data_diet import markdown
 from hf_fairness.report.ibadr_plots import FIGURES, arm_name
+from hf_fairness.report.markdown import escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import ABSENT, DISCLAIMER, flatten, format_interval, format_number
 from hf_fairness.report.values import interval, mapping, number
@@ -215,7 +215,7 @@ def write_ibadr_report(report: Mapping[str, Any], folder: Path) -> list[str]:
     from hf_fairness.report import plain
 
     tables = [rows for _, rows in _tables(report)]
-    texts = {"tables.md": "\n\n".join([headline(report), *map(markdown, tables)]) + "\n"}
+    texts = {"tables.md": "\n\n".join([escape_markdown(headline(report)), *map(markdown_table, tables)]) + "\n"}
     if all(find_spec(name) is not None for name in ("matplotlib", "jinja2")):
         plots = {name: plot for name, make in FIGURES.items() if (plot := make(report)) is not None}
         texts |= {f"{name}.svg": standalone(plot.svg) for name, plot in plots.items()}
@@ -262,7 +262,7 @@ def render_ibadr_html(report: Mapping[str, Any], plots: Sequence[Any]) -> str:
         disclaimer=DISCLAIMER,
         findings=findings(report),
         tables=_tables(report),
-        examples=[(each["round"], each["examples"]) for each in report["rounds"]],
+        examples=[(each["round"], each["examples"]) for each in report["rounds"] if each.get("examples")],
         plots=plots,
         facts=[
             (title, list(flatten({key: value for key, value in report[part].items() if value is not None})))

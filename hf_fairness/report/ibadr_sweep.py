@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.report.data_diet import markdown
 from hf_fairness.report.ibadr_plots import arm_name
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 from hf_fairness.report.values import interval, mapping, number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
@@ -45,7 +45,7 @@ def write_sweep(found: Mapping[str, Any], folder: Path) -> list[str]:
 
     tables = [rows for rows in (sweep_rows(found), seed_rows(found)) if len(rows) > 1]
     atomic_write_json(folder / "sweep.json", plain(found))
-    atomic_write_text(folder / "sweep.md", "\n\n".join(map(markdown, tables)) + "\n")
+    atomic_write_text(folder / "sweep.md", "\n\n".join(map(markdown_table, tables)) + "\n")
     return ["sweep.json", "sweep.md"]
 
 

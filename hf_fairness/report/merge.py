@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,23 +14,64 @@ from hf_fairness.report.card import HEADING, TASK_NAME
 
 _BEGIN = "<!-- hf-fairness:begin -->"
 _END = "<!-- hf-fairness:end -->"
-_BLOCK = re.compile(rf"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"bias,?\s+risks,?\s+(?:and|&)\s+limitations\s*#*\s*\Z", re.IGNORECASE)
+_TITLE = re.compile(r"bias,? risks,? (?:and|&) limitations", re.IGNORECASE)
 # sentence-transformers writes the empty section as a comment.
-_PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b(?:(?!-->).)*-->", re.IGNORECASE | re.DOTALL)
+_PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
+_COMMENT_END = "-->"
+_OPENING = re.compile(r"^(?:```+|~~~+)|<!--", re.MULTILINE)
+_FENCE_LINE = re.compile(r"^(```+|~~~+)[ \t]*$", re.MULTILINE)
 _OWN_SUBTITLE = "### Measured bias"
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Start and end of each of our blocks."""
+    found: list[tuple[int, int]] = []
+    start = text.find(_BEGIN)
+    while start >= 0 and (end := text.find(_END, start)) >= 0:
+        found.append((start, end + len(_END)))
+        start = text.find(_BEGIN, found[-1][1])
+    return found
+
+
+def _hidden(text: str) -> list[tuple[int, int]]:
+    """Start and end of each code fence and comment that is closed."""
+    closings: dict[str, list[int]] = {}
+    for line in _FENCE_LINE.finditer(text):
+        closings.setdefault(line[1], []).append(line.start())
+    found: list[tuple[int, int]] = []
+    done, last_comment_end = 0, text.rfind(_COMMENT_END)
+    for opening in _OPENING.finditer(text):
+        start = opening.start()
+        if start < done:
+            continue
+        if opening[0] == "<!--":
+            if start > last_comment_end:
+                continue
+            done = text.index(_COMMENT_END, start) + len(_COMMENT_END)
+        else:
+            lines = closings.get(opening[0], [])
+            place = bisect_right(lines, start)
+            if place == len(lines):
+                continue
+            done = lines[place] + len(opening[0])
+        found.append((start, done))
+    return found
+
+
+def _blank(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with blanks for all but the line ends of some parts."""
+    pieces, done = [], 0
+    for start, end in spans:
+        pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     """Offset, level and title of each ATX heading outside code fences, comments and our own block."""
-    masked = re.sub(
-        r"^(?P<f>```+|~~~+).*?^(?P=f)[ \t]*$|<!--.*?-->",
-        lambda m: re.sub(r"[^\n]", " ", m.group()),
-        _BLOCK.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text),
-        flags=re.DOTALL | re.MULTILINE,
-    )
-    for match in re.finditer(r"^(#{1,6})[ \t]+(.*)$", masked, flags=re.MULTILINE):
+    shown = _blank(text, _blocks(text))
+    for match in re.finditer(r"^(#{1,6})[ \t]+(.*)$", _blank(shown, _hidden(shown)), flags=re.MULTILINE):
         yield match.start(), len(match.group(1)), match.group(2).strip()
 
 
@@ -37,7 +79,7 @@ def _authors_section(text: str) -> tuple[int, int] | None:
     """Start and end of a section of that title which somebody else wrote, or None."""
     headings = list(_headings(text))
     for index, (start, level, title) in enumerate(headings):
-        if _TITLE.match(title):
+        if _TITLE.fullmatch(" ".join(title.rstrip("#").split())):
             later = (offset for offset, other, _ in headings[index + 1 :] if other <= level)
             return start, next(later, len(text))
     return None
@@ -51,14 +93,15 @@ def _merge_body(body: str, section: str) -> str:
         lines[0] = _OWN_SUBTITLE if lines[0] == f"## {HEADING}" else lines[0]
         section = "\n".join(lines)
     block = f"{_BEGIN}\n{section.strip()}\n{_END}"
-    if _BLOCK.search(body):
-        first = _BLOCK.search(body)
-        assert first is not None
-        rest = _BLOCK.sub("", body[first.end() :])
-        return body[: first.start()] + block + rest
+    blocks = _blocks(body)
+    if blocks:
+        ends = [end for _, end in blocks]
+        starts = [start for start, _ in blocks[1:]] + [len(body)]
+        between = [body[end:start] for end, start in zip(ends, starts, strict=True)]
+        return "".join([body[: blocks[0][0]], block, *between])
     placeholder = _PLACEHOLDER.search(body)
-    if placeholder and own is None:
-        return body[: placeholder.start()] + block + body[placeholder.end() :]
+    if placeholder and own is None and (close := body.find(_COMMENT_END, placeholder.end())) >= 0:
+        return body[: placeholder.start()] + block + body[close + len(_COMMENT_END) :]
     end = own[1] if own is not None else len(body)
     head, tail = body[:end].rstrip("\n"), body[end:].lstrip("\n")
     return f"{head}\n\n{block}\n" + (f"\n{tail}" if tail else "") if head else f"\n{block}\n{tail}"

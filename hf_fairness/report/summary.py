@@ -111,7 +111,7 @@ def _control_cautions(rows: Sequence[Row]) -> list[str]:
     found = []
     if same:
         found.append(
-            "The control (the same training without the method) cannot be told apart from the mitigated "
+            "The control (training that lacks what the method asks for) cannot be told apart from the mitigated "
             f"model on: {'; '.join(same)}. There the improvement may come from the training as such."
         )
     if worse:
@@ -124,7 +124,7 @@ def _cautions(rows: Sequence[Row], has_control: bool) -> list[str]:
     compared = [row for row in rows if row.before is not None and row.after is not None]
     if compared and not has_control:
         found.append(
-            "No control was measured (the same training without the method), so it stays open how much of "
+            "No control was measured (training that lacks what the method asks for), so it stays open how much of "
             "the change any training on these texts would have made."
         )
     found += _control_cautions(rows)

@@ -228,7 +228,7 @@ def delta_table(
     Args:
         after: audit of the model at hand.
         before: audit of the original model, if there is one.
-        control: audit of the same training without the method, if there is one.
+        control: audit of the control, if there is one.
         paired: 95 % intervals ``[low, high]`` of the difference after minus before on the same items, by row
             id (for example ``"cced/built-in/cced"``); they go before ``<key>_change_ci95`` of the audit.
 

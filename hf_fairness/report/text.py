@@ -125,6 +125,12 @@ def missing_sections(audit: AuditLike) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def control_text(training: Mapping[str, Any] | None) -> str:
+    """What the control of a training is, in the words of the method that made it; the general word without them."""
+    said = (training or {}).get("control")
+    return str(said) if said else "training that lacks what the method asks for"
+
+
 def flatten(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Name and text of every scalar in a nested record; lists are joined, curves left out, paths cut."""
     for key, value in record.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hf_fairness.report.card import escape_markdown
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.text import ABSENT
 
 #: Colours of the negative and the positive side, as red, green, blue: they differ for every kind of colour vision.
@@ -44,12 +44,8 @@ def top_texts_table(lists: Mapping[str, Sequence[tuple[str, float]]]) -> str:
         | c | 0.10000 |
         | a \| b | −0.20000 |
     """
-    rows = [
-        f"| {escape_markdown(text)} | {_number(score)} |"
-        for name in reversed(list(lists))
-        for text, score in lists[name]
-    ]
-    return "\n".join(["| Sentence | Bias score |", "|---|---|", *rows])
+    rows = [(text, _number(score)) for name in reversed(list(lists)) for text, score in lists[name]]
+    return markdown_table([("Sentence", "Bias score"), *rows])
 
 
 def _colour(weighted: float, scale: float) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.scores.intervals import Rates
 from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.statistics import Floats, as_values, cluster_index, cluster_sums
 
@@ -24,8 +24,8 @@ def area_under_curve(
 ) -> dict[str, Any]:
     """Chance that a positive row scores higher than a negative one, ties counted half.
 
-    The value is the rank formula. The interval is 1.96 standard errors of DeLong (of what each row, or each cluster of
-    rows, adds to the area) to both sides on the logit scale; it has no width where the area is 0 or 1.
+    The value is the rank formula. The variance is DeLong's (of what each row, or each cluster of rows, adds to the
+    area); the interval is that of a rate which is known as well: mid-P with Student's quantile.
 
     Args:
         scores: shape (n,), higher: more likely positive.
@@ -33,7 +33,8 @@ def area_under_curve(
         clusters: a label per row.
 
     Returns:
-        ``auc`` in [0, 1], ideal 1, 0.5 by chance; ``auc_ci95``. Both None without rows of both kinds.
+        ``auc`` in [0, 1], ideal 1, 0.5 by chance; ``auc_ci95``. Both None without rows of both kinds, the
+        interval also with a single cluster.
 
     Raises:
         ValueError: NaN, or different lengths.
@@ -58,9 +59,11 @@ def area_under_curve(
     parts = (wins - area) / np.where(truth, ones, zeros)
     sums = parts if clusters is None else cluster_sums(parts, cluster_index(clusters, len(parts)))
     units = len(sums)
-    error = math.sqrt(float(sums @ sums) * units / max(units - 1, 1))
-    if not 0.0 < area < 1.0:
-        return {"auc": area, "auc_ci95": [area, area]}
-    middle, reach = math.log(area / (1.0 - area)), 1.96 * error / (area * (1.0 - area))
-    low, high = (0.5 * (1.0 + math.tanh(end / 2.0)) for end in (middle - reach, middle + reach))
-    return {"auc": area, "auc_ci95": [low, high]}
+    if clusters is not None and units < 2:
+        return {"auc": area, "auc_ci95": None}
+    variance = float(sums @ sums) * units / max(units - 1, 1)
+    # As many rows as would know a rate of that size as well; at 0 and 1 those of the rarer kind.
+    known = area * (1.0 - area) / variance if variance > 0.0 and 0.0 < area < 1.0 else float(min(ones, zeros, units))
+    freedom = float(units if clusters is not None else 2 * min(ones, zeros)) - 1.0
+    rate = Rates(np.array([area]), np.array([known]), np.array([freedom]))
+    return rate.entry("auc", 0)

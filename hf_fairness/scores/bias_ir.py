@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hf_fairness.scores.compare import paired_comparisons
+from hf_fairness.scores.intervals import METHOD, SMALL_N, Rates, distance_interval, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
+from hf_fairness.scores.rates import ratio
 from hf_fairness.scores.statistics import (
     CHUNK_CELLS,
     N_BOOTSTRAP,
@@ -19,6 +20,7 @@ from hf_fairness.scores.statistics import (
     cluster_index,
     cluster_sums,
     generator,
+    mean_interval,
 )
 
 #: How a tie for the first place counts: half for each of two groups, out of the count, or for no group.
@@ -54,19 +56,19 @@ def bias_ir(
 
     Row i holds the scores that one query gives to the versions of one document. A ratio of .5 for two groups can
     be chance or preference: a category of 14 queries is .105 away from .5 on average when coins are tossed. So
-    ``chance_mean_deviation`` and ``p_value`` stand beside ``mean_deviation``, whose interval leans upwards for the same
-    reason: resampling moves every category away from .5.
+    ``chance_mean_deviation`` and ``p_value`` stand beside ``mean_deviation``, whose interval allows for chance and
+    holds 0 where it explains all.
 
     Args:
         scores: shape (n,) per group and, if there is one, for ``neutral``; higher is better. The first group is
             the one that papers quote.
         categories: topic of each row; None: all rows are one topic, "all".
-        queries: label of the query of each row; rows of a query are resampled together. None: a query per row.
+        queries: label of the query of each row; rows of a query count together. None: a query per row.
         expected: group that the annotators of the set expected first, "" where they expected none.
         neutral: key of the version without a group, which takes no part in the ratios.
         ties: rows whose best groups have the same score count "split" (1/2 for each of two), "drop" (left out of
             the ratios) or "none" (for no group, as in the count of rows where one strictly outranks the other).
-        n_bootstrap: resamples behind the intervals.
+        n_bootstrap: draws behind the intervals of deviations; 0: no intervals.
         seed: of all draws.
 
     Returns:
@@ -103,31 +105,45 @@ def bias_ir(
     if plain is not None:
         extra += _neutral_columns(values, plain)
     matrix = np.concatenate([table.columns, np.stack(extra, axis=1)], axis=1)
-    draws = resampled_sums(matrix, clusters=table.units, n_bootstrap=n_bootstrap, seed=seed)
-    sums = np.vstack([matrix.sum(axis=0), draws])
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
+    wanted, sums = n_bootstrap > 0, matrix.sum(axis=0, keepdims=True)
+    if wanted:
+        warn_of_few(int(table.units.max()) + 1, "queries", SMALL_N)
+    found = _rates(table, k)
     ratios, rest = _ratios(sums[:, :size], k), sums[:, size:]
     chance = _chance(table, k, seed)
     deviation = _mean_deviation(ratios)
     if np.isnan(deviation[0]):
         raise ValueError(f'All {n} rows tie, so ties="drop" leaves nothing to count. Use ties="split" to get a value.')
+
+    def share(name: str, hits: Floats, rows: Floats) -> dict[str, Any]:
+        one = rates_of(hits[:, None], rows[:, None], clusters=_units(table))
+        return one.entry(name, 0, wanted=wanted)
+
     result: dict[str, Any] = {}
     for place, group in enumerate(table.groups):
-        result |= _with_interval(f"{group}_ratio", ratios[:, -1, place])
-    result |= _with_interval("mean_deviation", deviation)
+        result |= found.entry(f"{group}_ratio", len(table.categories) * k + place, wanted=wanted)
+    result["mean_deviation"] = float(deviation[0])
+    result["mean_deviation_ci95"] = _deviation_interval(found, k, None, float(deviation[0]), n_bootstrap, seed)
     result["chance_mean_deviation"] = float(_mean_deviation(chance).mean())
     hits = int((_mean_deviation(chance) >= deviation[0] - 1e-12).sum())
     result["p_value"] = (1 + hits) / (1 + len(chance))
-    result |= _with_interval("tie_rate", ratio(rest[:, 1], rest[:, 0]))
+    result |= share("tie_rate", table.tied, np.ones(n))
     result["n_tied"] = int(table.tied.sum())
-    result |= _with_interval("mean_gap", ratio(rest[:, 2], rest[:, 0]))
-    result["categories"] = _by_category(table, ratios, chance)
+    result["mean_gap"] = float(table.gap.mean())
+    result["mean_gap_ci95"] = mean_interval(table.gap, clusters=table.units, low=0.0) if wanted else None
+    result["categories"] = _by_category(table, ratios, chance, found, n_bootstrap, seed)
     if expected is not None:
-        result["expected"] = {**_with_interval("ratio", ratio(rest[:, 4], rest[:, 3])), "n": int(rest[0, 3])}
+        result["expected"] = {**share("ratio", matrix[:, size + 4], matrix[:, size + 3]), "n": int(rest[0, 3])}
     if plain is not None:
         versions = [*table.groups, neutral]
         means = ratio(rest[:, -len(versions) - 1 :], rest[:, :1])
         ranks = {name: float(means[0, place + 1]) for place, name in enumerate(versions)}
-        result["neutral"] = {**_with_interval("first_rate", means[:, 0]), "mean_rank": ranks}
+        result["neutral"] = {
+            **share("first_rate", matrix[:, -len(versions) - 1], np.ones(n)),
+            "mean_rank": ranks,
+        }
     return {**result, "n": n, "n_queries": int(table.units.max()) + 1, "meta": _meta(table, ties, seed)}
 
 
@@ -296,22 +312,50 @@ def _chance(table: _Table, k: int, seed: int) -> Floats:
     return _ratios(drawn.reshape(N_CHANCE, -1), k)
 
 
-def _with_interval(name: str, values: Floats) -> dict[str, Any]:
-    """A statistic (None where undefined) and its interval; ``values`` holds it, then its draws."""
-    return {name: None if np.isnan(values[0]) else float(values[0]), f"{name}_ci95": interval(values[1:])}
+def _units(table: _Table) -> NDArray[np.intp] | None:
+    """Queries as clusters; None where each has one row."""
+    return None if int(table.units.max()) + 1 == len(table.units) else table.units
 
 
-def _by_category(table: _Table, ratios: Floats, chance: Floats) -> dict[str, Any]:
+def _rates(table: _Table, k: int) -> Rates:
+    """Ratios of the groups in each category and, last, over all, with what is known of them."""
+    cells = table.columns.reshape(len(table.columns), -1, k + 1)
+    cells = np.concatenate([cells, cells.sum(axis=1, keepdims=True)], axis=1)
+    hits, rows = cells[..., 1:], np.repeat(cells[..., :1], k, axis=2)
+    return rates_of(hits.reshape(len(hits), -1), rows.reshape(len(rows), -1), clusters=_units(table))
+
+
+def _deviation_interval(
+    rates: Rates, k: int, category: int | None, value: float, n_draws: int, seed: int
+) -> list[float] | None:
+    """Interval of the mean distance of ratios from 1 / k, of one category or of all that have rows."""
+    places = np.arange(len(rates.values) - k) if category is None else np.arange(k) + category * k
+    places = places[~np.isnan(rates.values[places])]
+    if not len(places):
+        return None
+
+    def distance(errors: Floats) -> Floats:
+        return np.asarray(np.abs(errors).mean(axis=1))
+
+    part, most = rates.take(places), 2.0 * (1.0 - 1.0 / k) / k
+    return distance_interval(distance, value, part, most=most, n_draws=n_draws, seed=seed)
+
+
+def _by_category(
+    table: _Table, ratios: Floats, chance: Floats, rates: Rates, n_bootstrap: int, seed: int
+) -> dict[str, Any]:
     """The entries of ``categories``."""
-    deviations, expected = _deviations(ratios), _deviations(chance)
+    deviations, expected, k = _deviations(ratios), _deviations(chance), len(table.groups)
     result: dict[str, Any] = {}
     for place, name in enumerate(table.categories):
         inside = table.category == place
         entry: dict[str, Any] = {}
         for group, label in enumerate(table.groups):
-            entry |= _with_interval(f"{label}_ratio", ratios[:, place, group])
-        entry |= _with_interval("deviation", deviations[:, place])
-        by_chance = float(expected[:, place].mean())
+            entry |= rates.entry(f"{label}_ratio", place * k + group, wanted=n_bootstrap > 0)
+        value, by_chance = float(deviations[0, place]), float(expected[:, place].mean())
+        known = not np.isnan(value)
+        entry["deviation"] = value if known else None
+        entry["deviation_ci95"] = _deviation_interval(rates, k, place, value, n_bootstrap, seed) if known else None
         entry["chance_deviation"] = None if np.isnan(by_chance) else by_chance
         result[name] = {**entry, "n": int(inside.sum()), "n_tied": int(table.tied[inside].sum())}
     return result
@@ -323,7 +367,8 @@ def _meta(table: _Table, ties: str, seed: int) -> dict[str, Any]:
         n=len(table.tied),
         convention=(
             "ratio = share of rows in which the group's version has the highest score of the groups'; rows that tie "
-            f"for it count {counted}; mean_deviation = unweighted mean over categories; intervals resample queries"
+            f"for it count {counted}; mean_deviation = unweighted mean over categories; {METHOD}, queries as "
+            "clusters; deviations: drawn, on the safe side; mean_gap: Student's"
         ),
         ideal=f"each ratio 1/{len(table.groups)}, mean_deviation no more than chance_mean_deviation",
         direction="a ratio further from the ideal on either side is worse; more mean_deviation is worse",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values, bootstrap_ci, generator
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values, generator, mean_interval
 from hf_fairness.scores.vectors import embeddings
 
 #: Components whose share of the variance is kept (figures 2 and 7 of the paper).
@@ -158,10 +158,14 @@ def mean_pool_contributions(tokens: ArrayLike, words: ArrayLike, n_words: int) -
         n_words: number of words.
 
     Returns:
-        Shape (n_words, d), float64: sum of the word's tokens divided by the number of all tokens.
+        Shape (n_words, d), float64: sum of the word's tokens divided by the number of all tokens. Memory and time
+        grow with the tokens, not with tokens x words.
     """
+    from scipy.sparse import csr_array
+
     array, place = np.asarray(tokens, dtype=np.float64), np.asarray(words, dtype=np.intp)
-    belongs = (place[None, :] == np.arange(n_words)[:, None]).astype(np.float64)
+    owned = np.flatnonzero(place >= 0)
+    belongs = csr_array((np.ones(len(owned)), (place[owned], owned)), shape=(n_words, len(array)))
     return np.asarray(belongs @ array / max(len(array), 1))
 
 
@@ -255,8 +259,8 @@ def summarize_scores(
         positive: score towards the second group per text, shape (n,), >= 0.
         negative: score towards the first group per text, shape (n,), <= 0.
         groups: names of the two groups, the negative one first.
-        n_bootstrap: resamples of texts behind the intervals.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals (Student's over texts, cut at 0; nothing is drawn).
+        seed: stated in ``meta``.
         **more: further entries of ``meta``.
 
     Returns:
@@ -272,9 +276,10 @@ def summarize_scores(
     if len(up) != len(down):
         raise ValueError(f"positive and negative must be scores of the same texts; got {len(up)} and {len(down)}.")
     columns = {groups[1]: up, groups[0]: down, "absolute": up - down}
+    ends: dict[str, dict[str, float]] = {groups[1]: {"low": 0.0}, groups[0]: {"high": 0.0}, "absolute": {"low": 0.0}}
     result: dict[str, Any] = {}
     for name, values in columns.items():
-        interval = bootstrap_ci(values, n_bootstrap=n_bootstrap, seed=seed)
+        interval = mean_interval(values, **ends[name]) if n_bootstrap else None
         result |= {name: values.tolist(), f"{name}_mean": float(values.mean()), f"{name}_mean_ci95": interval}
     result["n"] = len(up)
     result["meta"] = describe(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import FEW_CLUSTERS, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, bootstrap_means, percentile_interval
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, mean_statistic_interval
 from hf_fairness.scores.vectors import embeddings as checked
 from hf_fairness.scores.vectors import same_width
 
 CONVENTION = (
     "mean over texts and unordered group pairs of | ||f(s_i)-f(s_n)|| - ||f(s_j)-f(s_n)|| | (the paper "
     "prints it without the absolute value); signed = first group of the pair minus second; relative = "
-    "divided by the mean distance of the groups to the neutral text; intervals resample texts"
+    "divided by the mean distance of the groups to the neutral text; 95 % intervals: Student's on the logarithm (of "
+    "cced_signed and of changes: on the number itself), variance from leaving out each text or cluster"
 )
 
 
@@ -47,26 +49,30 @@ def neutral_distances(embeddings: Mapping[str, ArrayLike], *, neutral: str = "ne
     return {name: np.linalg.norm(array - centre, axis=1) for name, array in arrays.items()}
 
 
-def _summary(distances: Floats, pairs: list[tuple[int, int]], **resampling: Any) -> dict[str, Any]:
+def _summary(distances: Floats, pairs: list[tuple[int, int]], *, clusters: Any, wanted: bool) -> dict[str, Any]:
     """Headline numbers of some group pairs; ``distances`` is (n, groups)."""
     gaps = np.stack([distances[:, i] - distances[:, j] for i, j in pairs], axis=1)
     used = sorted({group for pair in pairs for group in pair})
     columns = np.stack([np.abs(gaps).mean(axis=1), gaps.mean(axis=1), distances[:, used].mean(axis=1)], axis=1)
     absolute, signed, distance = columns.mean(axis=0)
-    draws = bootstrap_means(columns, **resampling)
-    # A resample of rows that are all at distance 0 has a gap of 0 as well: its ratio is 0.
-    ratio = draws[:, 0] / np.where(draws[:, 2] > 0.0, draws[:, 2], 1.0)
-    return {
-        "cced": float(absolute),
-        "cced_ci95": percentile_interval(draws[:, 0]),
-        "cced_signed": float(signed),
-        "cced_signed_ci95": percentile_interval(draws[:, 1]),
-        "cced_relative": float(absolute / distance) if distance > 0.0 else 0.0,
-        "cced_relative_ci95": percentile_interval(ratio),
-        "mean_distance": float(distance),
-        "mean_distance_ci95": percentile_interval(draws[:, 2]),
-        "n": len(distances),
+    values = {
+        "cced": (float(absolute), lambda means: means[:, 0], 0.0),
+        "cced_signed": (float(signed), lambda means: means[:, 1], -np.inf),
+        "cced_relative": (float(absolute / distance) if distance > 0.0 else 0.0, _ratio, 0.0),
+        "mean_distance": (float(distance), lambda means: means[:, 2], 0.0),
     }
+    result: dict[str, Any] = {}
+    for key, (value, statistic, low) in values.items():
+        interval = (
+            mean_statistic_interval(columns, statistic, clusters=clusters, positive=low == 0.0) if wanted else None
+        )
+        result |= {key: value, f"{key}_ci95": interval}
+    return {**result, "n": len(distances)}
+
+
+def _ratio(means: Floats) -> Floats:
+    """Mean gap by mean distance; rows that are all at distance 0 have a gap of 0 as well."""
+    return np.asarray(means[:, 0] / np.where(means[:, 2] > 0.0, means[:, 2], 1.0))
 
 
 def cced(
@@ -86,9 +92,9 @@ def cced(
     Args:
         embeddings: shape (n, d) per group and for ``neutral``; row i of all of them is the same text.
         neutral: key of the neutral texts.
-        clusters: a label per text, for texts that resemble each other; intervals then resample clusters.
-        n_bootstrap: resamples of texts behind the intervals.
-        seed: of the resamples.
+        clusters: a label per text, for texts that resemble each other; texts of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``cced`` (>= 0, ideal 0, more is worse), ``cced_signed`` (ideal 0; positive: the first group of a pair
@@ -116,10 +122,16 @@ def cced(
             "Every group's embedding equals the neutral one: the texts have no attribute terms, or the "
             "encoder has collapsed. CCED would read 0 (no bias) and mean nothing."
         )
-    resampling: dict[str, Any] = {"clusters": clusters, "n_bootstrap": n_bootstrap, "seed": seed}
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
+    units = np.arange(len(table)) if clusters is None else cluster_index(clusters, len(table))
+    n_units = int(units.max()) + 1
+    options: dict[str, Any] = {"clusters": units, "wanted": n_bootstrap > 0}
+    if n_bootstrap:
+        warn_of_few(n_units, "texts" if clusters is None else "clusters", FEW_CLUSTERS)
     pairs = list(itertools.combinations(range(len(names)), 2))
-    result = _summary(table, pairs, **resampling)
-    result["pairs"] = {f"{names[i]}-{names[j]}": _summary(table, [(i, j)], **resampling) for i, j in pairs}
+    result = _summary(table, pairs, **options)
+    result["pairs"] = {f"{names[i]}-{names[j]}": _summary(table, [(i, j)], **options) for i, j in pairs}
     result["distance"] = {name: float(distances[name].mean()) for name in names}
     result["meta"] = describe(
         n=len(table),
@@ -128,7 +140,7 @@ def cced(
         direction="more is worse; a falling mean_distance can fake an improvement of cced",
         seed=seed,
         groups=names,
-        n_clusters=len(table) if clusters is None else len(set(clusters)),
+        n_clusters=n_units,
     )
     return result
 
@@ -157,9 +169,9 @@ def cced_change(
         before: embeddings under the first encoder, as in ``cced``.
         after: embeddings of the same texts under the second, same groups; the dimension may differ.
         neutral: key of the neutral texts.
-        clusters: a label per text; intervals then resample clusters.
-        n_bootstrap: resamples of texts; both encoders see the same ones.
-        seed: of the resamples.
+        clusters: a label per text; texts of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: unused.
 
     Returns:
         ``cced_change``, ``cced_relative_change``, ``mean_distance_change``: after - before, ideal below 0 for
@@ -176,23 +188,26 @@ def cced_change(
             f"{len(second)} of {other_groups}."
         )
     columns = np.concatenate([first, second], axis=1)
-    draws = bootstrap_means(columns, clusters=clusters, n_bootstrap=n_bootstrap, seed=seed)
-    table = np.vstack([columns.mean(axis=0), draws])
-    table = np.vstack([table[:1], table[1:][(table[1:, [0, 1, 3]] > 0.0).all(axis=1)]])
-    if not (table[0, [0, 1, 3]] > 0.0).all() or len(table) == 1:
+    means = columns.mean(axis=0)
+    if not (means[[0, 1, 3]] > 0.0).all():
         raise ValueError(
-            f"A change cannot be given as a share: CCED before is {table[0, 0]:.3g}, mean distances are "
-            f"{table[0, 1]:.3g} and {table[0, 3]:.3g}; none of them may be 0."
+            f"A change cannot be given as a share: CCED before is {means[0]:.3g}, mean distances are "
+            f"{means[1]:.3g} and {means[3]:.3g}; none of them may be 0."
         )
-    gap, distance, gap_after, distance_after = table.T
-    changes = {
-        "cced_change": gap_after - gap,
-        "cced_relative_change": gap_after / distance_after - gap / distance,
-        "mean_distance_change": distance_after - distance,
-        "cced_change_share": gap_after / gap - 1.0,
-        "cced_relative_change_share": (gap_after / distance_after) / (gap / distance) - 1.0,
-    }
+    if clusters is not None:
+        warn_of_few(int(cluster_index(clusters, len(columns)).max()) + 1, "clusters", FEW_CLUSTERS)
     result: dict[str, Any] = {"n": len(columns)}
-    for name, values in changes.items():
-        result |= {name: float(values[0]), f"{name}_ci95": percentile_interval(values[1:])}
+    for name, statistic in CHANGES.items():
+        interval = mean_statistic_interval(columns, statistic, clusters=clusters) if n_bootstrap else None
+        result |= {name: float(statistic(means[None])[0]), f"{name}_ci95": interval}
     return result
+
+
+#: From means of (gap, distance) before and after, shape (m, 4), to each change, shape (m,).
+CHANGES: dict[str, Callable[[Floats], Floats]] = {
+    "cced_change": lambda m: m[:, 2] - m[:, 0],
+    "cced_relative_change": lambda m: m[:, 2] / m[:, 3] - m[:, 0] / m[:, 1],
+    "mean_distance_change": lambda m: m[:, 3] - m[:, 1],
+    "cced_change_share": lambda m: m[:, 2] / m[:, 0] - 1.0,
+    "cced_relative_change_share": lambda m: (m[:, 2] / m[:, 3]) / (m[:, 0] / m[:, 1]) - 1.0,
+}

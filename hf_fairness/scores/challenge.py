@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, combination, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, generator
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index
 from hf_fairness.utils import FairnessWarning
 
 
@@ -39,9 +39,9 @@ def challenge_accuracy(
             non-entailment are told apart, ``{"non-entailment": ["neutral", "contradiction"]}``.
         by: columns that divide the rows, one entry per row; the order is that of nesting (heuristic, sub-case).
         pairs: label of the pair (or larger set) of each row: rows that differ in little and need different answers.
-        clusters: label per row; clusters are resampled as a whole. None: rows are.
-        n_bootstrap: resamples behind the intervals.
-        seed: of the resamples.
+        clusters: label per row; rows of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``accuracy`` in [0, 1], ideal 1, lower is worse; ``balanced_accuracy``: mean over gold labels;
@@ -51,7 +51,7 @@ def challenge_accuracy(
         each with ``_ci95``. ``constant_accuracy``: the best that one answer to all rows can reach. ``labels``: per
         gold label ``accuracy``, ``accuracy_ci95``, ``n``. ``by``: per column and value the same and ``labels``.
         ``predicted``: count of each prediction. ``n``, ``n_pairs``, ``n_unpaired``, ``meta``. Entries have
-        ``n_clusters`` where clusters were given; the interval of an entry with one cluster resamples its rows.
+        ``n_clusters`` where clusters were given; an entry with one cluster has no interval.
 
     Raises:
         ValueError: no rows, columns of different lengths, a label that is no text, pairs without any pair.
@@ -73,26 +73,28 @@ def challenge_accuracy(
     right = np.array([guess in wider[gold] for guess, gold in zip(predictions, references, strict=True)])
     possible = set().union(*wider.values())
     other = np.array([guess not in possible for guess in predictions])
-    cells = _Cells(right, [references, *columns.values()], clusters, n_bootstrap, seed)
-    extra = [other, np.ones(len(right)), *([] if pairs is None else _pair_columns(pairs, predictions, right))]
-    sums, rest = cells.resample(extra)
-    result: dict[str, Any] = {**_rate("accuracy", cells.accuracy(sums))}
-    result |= _rate("balanced_accuracy", cells.nested_mean(sums, [0]))
+    units = None if clusters is None else cluster_index(clusters, len(right))
+    if units is not None:
+        warn_of_few(int(units.max()) + 1, "clusters", FEW_CLUSTERS)
+    elif n_bootstrap:
+        warn_of_few(len(right), "rows", SMALL_N)
+    cells = _Cells(right, [references, *columns.values()], units, wanted=n_bootstrap > 0)
+    result: dict[str, Any] = {**cells.share("accuracy", right), **cells.nested_mean("balanced_accuracy", [0])}
     if columns:
-        result |= _rate("macro_accuracy", cells.nested_mean(sums, range(1, len(columns) + 1)))
+        result |= cells.nested_mean("macro_accuracy", range(1, len(columns) + 1))
     result["constant_accuracy"] = _constant(references, wider)
-    result |= _rate("other_rate", ratio(rest[:, 0], rest[:, 1]))
+    result |= cells.share("other_rate", other)
     if pairs is not None:
-        result |= _rate("pair_accuracy", ratio(rest[:, 3], rest[:, 2]))
-        result |= _rate("pair_same_rate", ratio(rest[:, 4], rest[:, 2]))
-        result["n_pairs"] = int(rest[0, 2])
+        paired, all_right, same = _pair_columns(pairs, predictions, right)
+        result |= cells.share("pair_accuracy", all_right, paired) | cells.share("pair_same_rate", same, paired)
+        result["n_pairs"] = int(paired.sum())
         result["n_unpaired"] = sum(size == 1 for size in Counter(pairs).values())
-    result["labels"] = cells.entries(sums, 0)
+    result["labels"] = cells.entries(0)
     if columns:
         result["by"] = {
             name: {
-                value: entry | {"labels": cells.entries(sums, 0, (place, value))}
-                for value, entry in cells.entries(sums, place).items()
+                value: entry | {"labels": cells.entries(0, (place, value))}
+                for value, entry in cells.entries(place).items()
             }
             for place, name in enumerate(columns, start=1)
         }
@@ -104,75 +106,66 @@ def challenge_accuracy(
             FairnessWarning,
             stacklevel=2,
         )
-    return {**result, "n": len(right), "meta": _meta(len(right), accepts, columns, clusters, seed)}
+    n_clusters = None if units is None else int(units.max()) + 1
+    return {**result, "n": len(right), "meta": _meta(len(right), accepts, columns, n_clusters, seed)}
 
 
 class _Cells:
-    """Rows sorted into cells: one for each combination of gold label and values of the columns that occurs."""
+    """Rows divided by gold label and by the columns, and the share of them that is right."""
 
     def __init__(
         self,
         right: NDArray[np.bool_],
         columns: Sequence[Sequence[str]],
-        clusters: Sequence[Hashable] | None,
-        n_bootstrap: int,
-        seed: int,
+        units: NDArray[np.intp] | None,
+        *,
+        wanted: bool,
     ) -> None:
-        rows = list(zip(*columns, strict=True))
-        self.keys = list(dict.fromkeys(rows))
-        self.cell = cluster_index(rows, len(rows))
-        self.right, self.n_bootstrap, self.seed = right, n_bootstrap, seed
-        self.clusters = None if clusters is None else cluster_index(clusters, len(rows), "clusters")
+        self.right, self.units, self.wanted = right.astype(np.float64), units, wanted
+        self.columns = [np.array(column, dtype=object) for column in columns]
 
-    def resample(self, extra: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Sums of the data, then of resamples: rows that are right and rows per cell; and of further columns."""
-        n, k = len(self.cell), len(self.keys)
-        matrix = np.zeros((n, 2 * k + len(extra)))
-        matrix[np.arange(n), self.cell] = self.right
-        matrix[np.arange(n), k + self.cell] = 1.0
-        matrix[:, 2 * k :] = np.stack(extra, axis=1)
-        draws = resampled_sums(matrix, clusters=self.clusters, n_bootstrap=self.n_bootstrap, seed=self.seed)
-        sums = np.vstack([matrix.sum(axis=0), draws])
-        return sums[:, : 2 * k].reshape(len(sums), 2, k), sums[:, 2 * k :]
+    def share(self, name: str, hits: Any, rows: Any = None) -> dict[str, Any]:
+        """A share of all rows, or of those given, and its interval."""
+        inside = np.ones(len(self.right)) if rows is None else np.asarray(rows, dtype=np.float64)
+        rates = rates_of(np.asarray(hits, dtype=np.float64)[:, None], inside[:, None], clusters=self.units)
+        return rates.entry(name, 0, wanted=self.wanted)
 
-    def accuracy(self, sums: Floats, *where: tuple[int, str]) -> Floats:
-        """Accuracy in the cells with the wanted value at the wanted place of their key, of data and draws."""
-        inside = self._inside(where)
-        return ratio(sums[:, 0, inside].sum(axis=1), sums[:, 1, inside].sum(axis=1))
-
-    def _inside(self, where: Sequence[tuple[int, str]]) -> list[int]:
-        """Numbers of the cells with the wanted values."""
-        return [number for number, key in enumerate(self.keys) if all(key[place] == value for place, value in where)]
+    def _inside(self, where: Sequence[tuple[int, str]]) -> NDArray[np.bool_]:
+        """Rows with the wanted values at the wanted places."""
+        wanted = [self.columns[place] == value for place, value in where]
+        return np.asarray(np.all([np.ones(len(self.right), dtype=bool), *wanted], axis=0), dtype=bool)
 
     def _values(self, place: int, where: Sequence[tuple[int, str]]) -> list[str]:
-        """Values at a place of the key among those cells."""
-        return list(dict.fromkeys(self.keys[number][place] for number in self._inside(where)))
+        """Values of a column among these rows."""
+        return list(dict.fromkeys(self.columns[place][self._inside(where)].tolist()))
 
-    def nested_mean(self, sums: Floats, places: Collection[int], *where: tuple[int, str]) -> Floats:
-        """Unweighted mean over the values at the first place of the mean over those at the next within them."""
+    def _leaves(self, places: Collection[int], *where: tuple[int, str]) -> list[tuple[float, NDArray[np.bool_]]]:
+        """Weight and rows of each innermost part of a mean of means."""
         if not places:
-            return self.accuracy(sums, *where)
+            return [(1.0, self._inside(where))]
         first, *others = places
-        means = np.stack(
-            [self.nested_mean(sums, others, *where, (first, value)) for value in self._values(first, where)], axis=1
-        )
-        defined = ~np.isnan(means)  # a value can be missing from a resample
-        return ratio(np.where(defined, means, 0.0).sum(axis=1), defined.sum(axis=1))
+        values = self._values(first, where)
+        parts = [leaf for value in values for leaf in self._leaves(others, *where, (first, value))]
+        return [(weight / len(values), rows) for weight, rows in parts]
 
-    def entries(self, sums: Floats, place: int, *where: tuple[int, str]) -> dict[str, dict[str, Any]]:
-        """Accuracy, interval and size for each value at a place of the key."""
-        return {value: self._entry(sums, (*where, (place, value))) for value in self._values(place, where)}
+    def nested_mean(self, name: str, places: Collection[int]) -> dict[str, Any]:
+        """Unweighted mean over the values at the first place of the mean over those at the next within them."""
+        weights, masks = zip(*self._leaves(places), strict=True)
+        sizes = np.stack(masks, axis=1).astype(np.float64)
+        rates = rates_of(sizes * self.right[:, None], sizes, clusters=self.units)
+        return {
+            name: float(np.asarray(weights) @ rates.values),
+            f"{name}_ci95": combination(rates, weights) if self.wanted else None,
+        }
 
-    def _entry(self, sums: Floats, where: tuple[tuple[int, str], ...]) -> dict[str, Any]:
-        values, cells = self.accuracy(sums, *where), self._inside(where)
-        n = int(sums[0, 1, cells].sum())
-        if self.clusters is None:
-            return {**_rate("accuracy", values), "n": n}
-        n_clusters = len(np.unique(self.clusters[np.isin(self.cell, cells)]))
-        if n_clusters == 1:
-            drawn = generator(self.seed, cells).binomial(n, values[0], size=self.n_bootstrap) / n
-            values = np.concatenate([values[:1], drawn])
-        return {**_rate("accuracy", values), "n": n, "n_clusters": n_clusters}
+    def entries(self, place: int, *where: tuple[int, str]) -> dict[str, dict[str, Any]]:
+        """Accuracy, interval and size for each value of a column."""
+        return {value: self._entry((*where, (place, value))) for value in self._values(place, where)}
+
+    def _entry(self, where: tuple[tuple[int, str], ...]) -> dict[str, Any]:
+        inside = self._inside(where)
+        entry = {**self.share("accuracy", self.right * inside, inside), "n": int(inside.sum())}
+        return entry if self.units is None else entry | {"n_clusters": len(np.unique(self.units[inside]))}
 
 
 def _check(predictions: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> None:
@@ -209,28 +202,22 @@ def _constant(references: Sequence[str], wider: Mapping[str, Collection[str]]) -
     return max(sum(n for gold, n in counts.items() if answer in wider[gold]) for answer in answers) / len(references)
 
 
-def _rate(name: str, values: Floats) -> dict[str, Any]:
-    """A rate and its interval; ``values`` holds it, then its draws."""
-    return {name: float(values[0]), f"{name}_ci95": interval(values[1:])}
-
-
 def _meta(
     n: int,
     accepts: Mapping[str, Collection[str]] | None,
     columns: Mapping[str, Any],
-    clusters: Sequence[Hashable] | None,
+    n_clusters: int | None,
     seed: int,
 ) -> dict[str, Any]:
-    unit = "rows" if clusters is None else "clusters (rows, in an entry with one cluster)"
     return describe(
         n=n,
         convention=(
             "accuracy over all rows; balanced: mean over gold labels; macro: mean over the values of "
-            f"{' and, within them, '.join(columns) or 'no column'}; intervals resample {unit}"
+            f"{' and, within them, '.join(columns) or 'no column'}; {METHOD}"
         ),
         ideal="1; constant_accuracy is what one answer to all rows reaches",
         direction="lower is worse; a label far below the others shows a shortcut",
         seed=seed,
         accepts={gold: sorted(more) for gold, more in (accepts or {}).items()},
-        n_clusters=None if clusters is None else len(set(clusters)),
+        n_clusters=n_clusters,
     )

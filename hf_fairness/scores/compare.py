@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.scores.rates import distinct_rows, interval, ratio, resampled_sums
+from hf_fairness.scores.intervals import FEW_CLUSTERS, warn_of_few
+from hf_fairness.scores.rates import distinct_rows, ratio
 from hf_fairness.scores.statistics import (
     CHUNK_CELLS,
     N_BOOTSTRAP,
@@ -26,9 +27,10 @@ Statistic = Callable[[Floats], Floats]
 N_SWAPS = 10_000
 
 CONVENTION = (
-    "difference = statistic of a - statistic of b on the same items; interval: items (or whole clusters) resampled "
-    "for both models together; p two-sided, the models' outputs swapped item by item (cluster by cluster), ties "
-    "counted, exact when the different outcomes are few, else Monte Carlo with +1 in numerator and denominator"
+    "difference = statistic of a - statistic of b on the same items; 95 % interval: Student's, from leaving out each "
+    "item (or whole cluster) for both models together, None where the models agree on all of them; p two-sided, the "
+    "models' outputs swapped item by item (cluster by cluster), ties counted, exact when the different outcomes are "
+    "few, else Monte Carlo with +1 in numerator and denominator"
 )
 
 
@@ -108,14 +110,15 @@ def paired_comparison(
         b: the second model's, same items in the same order.
         statistic: maps column sums, shape (m, k), to the statistic, shape (m,), NaN where undefined; None: the mean
             of one-dimensional values.
-        clusters: a label per item: items of a cluster are swapped and resampled together.
+        clusters: a label per item: items of a cluster are swapped and counted together.
         n_samples: most combinations of swaps to look at.
-        n_bootstrap: resamples behind the interval; 0: no interval.
+        n_bootstrap: 0: no interval; nothing is drawn for it.
         seed: of all draws.
 
     Returns:
         ``a``, ``b``: the statistic of each; ``difference`` = a - b; ``difference_ci95``: ``[low, high]``, or None
-        where too few resamples define it; ``p_value``, two-sided; ``method``: "exact" or "monte_carlo"; ``n`` items;
+        with one unit, or where the models agree on every unit;
+        ``p_value``, two-sided; ``method``: "exact" or "monte_carlo"; ``n`` items;
         ``n_units`` swapped (clusters or items); ``convention``.
 
     Raises:
@@ -157,7 +160,7 @@ def paired_comparisons(
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
 ) -> dict[str, dict[str, Any]]:
-    """``paired_comparison`` of several statistics of the same columns, which share their resamples and swaps.
+    """``paired_comparison`` of several statistics of the same columns, which share their swaps.
 
     Args:
         a: the first model's columns, shape (n, k).
@@ -186,26 +189,51 @@ def paired_comparisons(
     for name, (one, other) in values.items():
         if not (math.isfinite(one) and math.isfinite(other)):
             raise ValueError(f"{name} is undefined on the data: {one} for a, {other} for b.")
-    n, width = first.shape
-    draws = resampled_sums(np.hstack([first, second]), clusters=clusters, n_bootstrap=n_bootstrap, seed=seed)
+    n = len(first)
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
     if clusters is not None:
         index = cluster_index(clusters, n)
         first, second = cluster_sums(first, index), cluster_sums(second, index)
+        warn_of_few(len(first), "clusters", FEW_CLUSTERS)
+    intervals = _differences(first, second, statistics) if n_bootstrap else {}
     p_values, method = _swap_tests(first, second, statistics, n_samples, seed)
     return {
         name: {
             "a": values[name][0],
             "b": values[name][1],
             "difference": values[name][0] - values[name][1],
-            "difference_ci95": interval(statistic(draws[:, :width]) - statistic(draws[:, width:])),
+            "difference_ci95": intervals.get(name),
             "p_value": p_values[name],
             "method": method,
             "n": n,
             "n_units": len(first),
             "convention": CONVENTION,
         }
-        for name, statistic in statistics.items()
+        for name in statistics
     }
+
+
+def _differences(first: Floats, second: Floats, statistics: Mapping[str, Statistic]) -> dict[str, list[float] | None]:
+    """95 % intervals of the differences: Student's, with the variance that leaving out each unit shows."""
+    from scipy.special import stdtrit
+
+    units, often = distinct_rows(np.hstack([first, second]))
+    n, width = float(often.sum()), first.shape[1]
+    differs = (units[:, :width] != units[:, width:]).any()
+    if n < 2 or not differs:
+        return dict.fromkeys(statistics)
+    total = often @ units
+    found: dict[str, list[float] | None] = {}
+    for name, statistic in statistics.items():
+        sums = np.vstack([total, total - units])
+        gaps = statistic(sums[:, :width]) - statistic(sums[:, width:])
+        moves = gaps[1:] - gaps[0]
+        known = ~np.isnan(moves)  # a statistic that one unit alone defines
+        variance = float(often[known] @ moves[known] ** 2) * (n - 1.0) / n
+        half = float(stdtrit(n - 1.0, 0.975)) * math.sqrt(variance)
+        found[name] = [float(gaps[0]) - half, float(gaps[0]) + half]
+    return found
 
 
 def _mean(sums: Floats) -> Floats:

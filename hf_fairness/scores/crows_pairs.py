@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values, cluster_index, read_keys
 
 #: Values of the column ``stereo_antistereo``: what the more stereotyping sentence (``sent_more``) is to its group.
 DIRECTIONS = ("stereo", "antistereo")
 CONVENTION = (
     "share of pairs whose more stereotyping sentence scores higher; scores are rounded to `decimals` first, as "
     "published; a tie counts as not preferred in stereotype_score and is left out of stereotype_score_stereo and "
-    "stereotype_score_antistereo, as published; intervals resample pairs"
+    "stereotype_score_antistereo, as published; "
+    f"{METHOD}"
 )
 _KEYS = ("stereotype_score", "stereotype_score_stereo", "stereotype_score_antistereo")
 
@@ -61,9 +62,9 @@ def crows_pairs(
         bias_types: label per pair, for example "gender".
         decimals: scores that are equal when rounded to so many decimals are a tie (published: 3); None compares them
             as they are.
-        clusters: label per pair, for example who wrote it; intervals then resample whole clusters.
-        n_bootstrap: resamples behind the intervals.
-        seed: of the resamples.
+        clusters: label per pair, for example who wrote it; pairs of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``stereotype_score`` (0 to 1, ideal .5; the published metric score), ``stereotype_score_stereo`` and
@@ -93,16 +94,22 @@ def crows_pairs(
         raise ValueError(
             f"stereo_antistereo must be {' or '.join(map(repr, DIRECTIONS))} for every pair; got {', '.join(unknown)}."
         )
-    table, types = _columns(preferred, directions), np.array([str(value) for value in bias_types])
-    labels = None if clusters is None else np.asarray(clusters, dtype=object)
+    table = _columns(preferred, directions)
+    types = [str(name) for name in read_keys(bias_types, len(table), "bias_types")]
+    places = cluster_index(types, len(table))
+    labels = None if clusters is None else cluster_index(clusters, len(table))
+    if labels is not None:
+        warn_of_few(int(labels.max()) + 1, "clusters", FEW_CLUSTERS)
+    elif n_bootstrap:
+        warn_of_few(len(table), "pairs", SMALL_N)
 
     def part(keep: NDArray[np.bool_]) -> dict[str, Any]:
         inside = None if labels is None else labels[keep]
-        return _summary(table[keep], clusters=inside, n_bootstrap=n_bootstrap, seed=seed)
+        return _summary(table[keep], clusters=inside, wanted=n_bootstrap > 0)
 
     return {
         **part(np.ones(len(table), dtype=bool)),
-        "bias_types": {str(name): part(types == name) for name in dict.fromkeys(types.tolist())},
+        "bias_types": {name: part(places == place) for place, name in enumerate(dict.fromkeys(types))},
         "meta": describe(
             n=len(table),
             convention=CONVENTION,
@@ -125,15 +132,12 @@ def _columns(preferred: NDArray[np.intp], directions: Sequence[str]) -> Floats:
     return np.stack([*tops, *bottoms, ~decided, *of], axis=1).astype(np.float64)
 
 
-def _summary(table: Floats, **resampling: Any) -> dict[str, Any]:
+def _summary(table: Floats, *, clusters: Any, wanted: bool) -> dict[str, Any]:
     """The three rates of some pairs, and their counts."""
-    sums, draws = table.sum(axis=0), resampled_sums(table, **resampling)
-    values, drawn = ratio(sums[:3], sums[3:6]), ratio(draws[:, :3], draws[:, 3:6])
+    sums, rates = table.sum(axis=0), rates_of(table[:, :3], table[:, 3:6], clusters=clusters)
     result: dict[str, Any] = {}
     for place, key in enumerate(_KEYS):
-        defined = not np.isnan(values[place])
-        result[key] = float(values[place]) if defined else None
-        result[f"{key}_ci95"] = interval(drawn[:, place]) if defined else None
+        result |= rates.entry(key, place, wanted=wanted)
     return result | {
         "n": len(table),
         "n_stereo": int(sums[7]),

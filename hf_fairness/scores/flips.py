@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import (
+    FEW_CLUSTERS,
+    METHOD,
+    SMALL_N,
+    gap_entry,
+    mean_gap_interval,
+    rates_of,
+    warn_of_few,
+    worst_gap_interval,
+)
 from hf_fairness.scores.labels import Bools, Labels, as_labels, as_probabilities, positives
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.power import design_effects, minimal_detectable_change
-from hf_fairness.scores.rates import gap_entry, interval, one_minus, ratio, resampled_sums
+from hf_fairness.scores.rates import one_minus
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, cluster_sums
 from hf_fairness.utils import FairnessWarning
 
@@ -21,10 +31,8 @@ CONVENTION = (
     "versions of the same texts; rows that are the same in every version are excluded (changed_share says how many "
     "remain); flip: not every version gets the same label; counterfactual_parity = 1 - gap between the positive rates "
     "of the versions (of the rows with reference 0 or 1 for the forms of equal opportunity), difference form: the gap; "
-    "intervals resample texts, or whole clusters; minimal_detectable_gap: two-sided at .05, power .8"
+    f"{METHOD}, with the correlation of versions of one text; minimal_detectable_gap: two-sided at .05, power .8"
 )
-#: Steps to which probability changes are rounded for the draws (not for the value) of many rows.
-STEPS = 1024
 
 
 def _versions(columns: Mapping[str, Any], n: int | None, name: str, read: Any) -> dict[str, Any]:
@@ -53,13 +61,15 @@ def _changed_rows(changed: Any, n: int) -> Bools:
 
 
 def _probability_change(
-    probabilities: Mapping[str, ArrayLike] | None, names: list[str], rows: Bools, *, trusted: bool, **resampling: Any
+    probabilities: Mapping[str, ArrayLike] | None,
+    names: list[str],
+    rows: Bools,
+    *,
+    trusted: bool,
+    clusters: Any,
+    wanted: bool,
 ) -> dict[str, Any]:
-    """Mean probability change of the changed rows with its interval.
-
-    Without clusters and with many rows, the draws are of values rounded to 1/1024, which are counted by value and need
-    no draw per row; they are moved to the exact mean.
-    """
+    """Mean probability change of the changed rows with its interval."""
     key = "mean_abs_probability_change"
     if probabilities is None:
         return {key: None, f"{key}_ci95": None}
@@ -75,11 +85,8 @@ def _probability_change(
             FairnessWarning,
             stacklevel=3,
         )
-    counted = resampling["clusters"] is None and len(change) > 4 * STEPS
-    rounded = np.round(change * STEPS) / STEPS if counted else change
-    sums = resampled_sums(np.stack([rounded, np.ones(len(rounded))], axis=1), **resampling)
-    mean = float(change.mean())
-    return {key: mean, f"{key}_ci95": interval(ratio(sums[:, 0], sums[:, 1]) + (mean - rounded.mean()))}
+    mean = rates_of(change[:, None], np.ones((len(change), 1)), clusters=clusters, binary=False)
+    return mean.entry(key, 0, wanted=wanted)
 
 
 def _detectable(hits: Floats, flips: int, clusters: Labels | None) -> float:
@@ -95,25 +102,14 @@ def _detectable(hits: Floats, flips: int, clusters: Labels | None) -> float:
     return minimal_detectable_change(n, spread, alpha=0.05 / pairs, design_effect=effect)
 
 
-def _spread(rates: Floats) -> Floats:
-    """Largest - smallest rate over the versions."""
-    return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
-
-
-def _by_reference(sums: Floats, versions: int) -> Floats:
-    """Positive rates of the rows with reference 0 and 1: sums (m, 3 + 2 versions) to (m, 2, versions)."""
-    rows, hits = sums[:, 0], sums[:, 2 : 2 + versions]
-    ones, hits_of_ones = sums[:, 2 + versions], sums[:, 3 + versions :]
-    return np.stack([ratio(hits - hits_of_ones, (rows - ones)[:, None]), ratio(hits_of_ones, ones[:, None])], axis=1)
-
-
-def _odds(sums: Floats, draws: Floats, versions: int) -> dict[str, Any]:
-    """The paired forms of equal opportunity and of equalized odds."""
-    rates, drawn = _by_reference(sums, versions), _by_reference(draws, versions)
+def _odds(hits: Floats, truth: Bools, clusters: Any, *, wanted: bool) -> dict[str, Any]:
+    """The paired forms of equal opportunity and of equalized odds; ``hits``: shape (n, versions)."""
     result: dict[str, Any] = {}
+    families, gaps = [], []
     for label in (0, 1):
-        key = f"counterfactual_equal_opportunity_{label}"
-        gap = gap_entry(f"{key}_difference", _spread, rates[:, label], drawn[:, label])
+        key, inside = f"counterfactual_equal_opportunity_{label}", (truth == label)[:, None]
+        rates = rates_of(hits * inside, np.ones_like(hits) * inside, clusters=clusters)
+        gap = gap_entry(f"{key}_difference", rates, wanted=wanted)
         if gap[f"{key}_difference"] is None:
             warnings.warn(
                 f"{key} and counterfactual_equalized_odds are None: no changed row has a "
@@ -122,10 +118,16 @@ def _odds(sums: Floats, draws: Floats, versions: int) -> dict[str, Any]:
                 stacklevel=3,
             )
         result |= one_minus(key, *gap.values()) | gap
+        families.append(rates)
+        gaps.append(gap)
     key = "counterfactual_equalized_odds"
-    mean = gap_entry(key, lambda values: _spread(values).mean(axis=1), rates, drawn)
-    worst = gap_entry(f"{key}_difference", lambda values: _spread(values).max(axis=1), rates, drawn)
-    return result | one_minus(key, *mean.values()) | worst
+    (first, first_interval), (second, second_interval) = (gap.values() for gap in gaps)
+    if first is None or second is None:
+        return result | one_minus(key, None, None) | {f"{key}_difference": None, f"{key}_difference_ci95": None}
+    mean = mean_gap_interval([first, second], [first_interval, second_interval])
+    worst = worst_gap_interval(families) if wanted else None
+    result |= one_minus(key, (first + second) / 2.0, mean)
+    return result | {f"{key}_difference": max(first, second), f"{key}_difference_ci95": worst}
 
 
 def counterfactual_flip(
@@ -154,9 +156,9 @@ def counterfactual_flip(
         changed: whether the versions of a row differ in their text; None: all do. Rows that do not are excluded.
         positive_label: the label that counts as positive against all others; None: 1, and labels are 0 and 1. A flip
             is any change of the label.
-        clusters: a label per text, such as its template: whole clusters are resampled.
-        n_bootstrap: resamples behind the intervals; 0: no intervals.
-        seed: of the resamples.
+        clusters: a label per text, such as its template: texts of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``flip_rate``, ideal 0; ``mean_abs_probability_change``, ideal 0, None without probabilities;
@@ -184,35 +186,36 @@ def counterfactual_flip(
     labels = _versions(predictions, None, "predictions", lambda values, name, n: as_labels(values, name, n=n))
     names, total = list(labels), len(next(iter(labels.values())))
     rows = _changed_rows(changed, total)
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
     every = np.stack([positives(column, "predictions", positive_label) for column in labels.values()], axis=1)
     hits = every[rows].astype(np.float64)
     first = labels[names[0]]
     flipped = np.any([column != first for column in labels.values()], axis=0)[rows]
     units = None if clusters is None else cluster_index(clusters, total)[rows]
-    resampling: dict[str, Any] = {"clusters": units, "n_bootstrap": n_bootstrap, "seed": seed}
-    columns = [np.ones(len(hits)), flipped.astype(np.float64), *hits.T]
-    if references is not None:
-        truth = positives(as_labels(references, "references", n=total), "references", positive_label)[rows]
-        columns += [truth.astype(np.float64), *(hits.T * truth)]
-    table = np.stack(columns, axis=1)
-    draws = resampled_sums(table, **resampling)
-    sums, k = table.sum(axis=0, keepdims=True), len(names)
-    rates, drawn = ratio(sums[:, 2 : 2 + k], sums[:, :1]), ratio(draws[:, 2 : 2 + k], draws[:, :1])
-    gap = gap_entry("counterfactual_parity_difference", _spread, rates, drawn)
+    wanted = n_bootstrap > 0
+    if units is not None:
+        warn_of_few(len(np.unique(units)), "clusters", FEW_CLUSTERS)
+    elif wanted:
+        warn_of_few(len(hits), "changed rows", SMALL_N)
+    columns = np.column_stack([flipped, hits]).astype(np.float64)
+    rates = rates_of(columns, np.ones_like(columns), clusters=units)
+    places = range(1, 1 + len(names))
+    gap = gap_entry("counterfactual_parity_difference", rates.take(places), wanted=wanted)
+    options: dict[str, Any] = {"clusters": units, "wanted": wanted}
     result = {
-        "flip_rate": float(flipped.mean()),
-        "flip_rate_ci95": interval(ratio(draws[:, 1], draws[:, 0])),
-        **_probability_change(probabilities, names, rows, trusted=changed is not None, **resampling),
+        **rates.entry("flip_rate", 0, wanted=wanted),
+        **_probability_change(probabilities, names, rows, trusted=changed is not None, **options),
         **one_minus("counterfactual_parity", *gap.values()),
         **gap,
     }
     if references is not None:
-        result |= _odds(sums, draws, k)
+        truth = positives(as_labels(references, "references", n=total), "references", positive_label)[rows]
+        result |= _odds(hits, truth, units, wanted=wanted)
     return result | {
-        "positive_rate": {name: float(rate) for name, rate in zip(names, rates[0], strict=True)},
+        "positive_rate": {name: float(rates.values[place]) for name, place in zip(names, places, strict=True)},
         "rates": {
-            name: {"positive_rate": float(rates[0, place]), "positive_rate_ci95": interval(drawn[:, place])}
-            for place, name in enumerate(names)
+            name: rates.entry("positive_rate", place, wanted=wanted) for name, place in zip(names, places, strict=True)
         },
         "minimal_detectable_gap": _detectable(hits, int(flipped.sum()), units),
         "n_flipped": int(flipped.sum()),

@@ -13,30 +13,38 @@ from hf_fairness.scores.group_counts import (
     GroupCounts,
     count_groups,
     detectable_gap,
-    distance_to_overall,
+    distance_entry,
     groups_without,
-    largest_gap,
     overall_entries,
     rate_table,
 )
+from hf_fairness.scores.intervals import (
+    METHOD,
+    gap_entry,
+    largest_gap,
+    largest_gap_interval,
+    mean_gap_interval,
+    worst_gap_interval,
+)
 from hf_fairness.scores.labels import Labels, as_probabilities
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.rates import gap_entry, one_minus
+from hf_fairness.scores.rates import one_minus
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 from hf_fairness.utils import FairnessWarning
 
 CONVENTION = (
     "gap = largest - smallest rate over the groups; published form 1 - gap, difference form gap (fairlearn's); "
-    "intervals resample rows, or whole clusters, and reach 0 where chance explains the gap; the gap itself cannot be "
-    "negative, so that it is too large on average where groups are small or many; minimal_detectable_gap: of the "
-    "hardest pair of groups, two-sided at .05 / number of pairs, power .8"
+    f"{METHOD}; more than two groups: Tukey's comparison of those that may be first or last; intervals of gaps reach "
+    "0 where chance explains the gap; the gap itself cannot be negative, so that it is too large on average where "
+    "groups are small or many; fped and fned: drawn, on the safe side; minimal_detectable_gap: of the hardest pair of "
+    "groups, two-sided at .05 / number of pairs, power .8"
 )
 DIRECTION = "published form: lower is worse; differences, fped and fned: higher is worse"
 
 
 def _result(counts: GroupCounts, seed: int, ideal: str) -> dict[str, Any]:
     """What every result ends with: overall rates, the table of groups, sizes, meta."""
-    clusters = {} if counts.clusters is None else {"n_clusters": len(counts.clusters)}
+    clusters = {} if counts.clusters is None else {"n_clusters": counts.clusters.shape[0]}
     return {
         **overall_entries(counts),
         "rates": rate_table(counts),
@@ -54,12 +62,9 @@ def _result(counts: GroupCounts, seed: int, ideal: str) -> dict[str, Any]:
     }
 
 
-def _error_sums(counts: GroupCounts) -> dict[str, Any]:
+def _error_sums(counts: GroupCounts, n_bootstrap: int, seed: int) -> dict[str, Any]:
     """FPED and FNED; |FNR of a group - FNR| = |TPR of the group - TPR|."""
-    most = float(len(counts.names))
-    return gap_entry("fped", distance_to_overall, *counts.rates(0), most=most) | gap_entry(
-        "fned", distance_to_overall, *counts.rates(1), most=most
-    )
+    return distance_entry("fped", counts, 0, n_bootstrap, seed) | distance_entry("fned", counts, 1, n_bootstrap, seed)
 
 
 def _say_undefined(counts: GroupCounts, what: dict[int, str]) -> None:
@@ -94,9 +99,9 @@ def demographic_parity(
         groups: the group of each row; two or more groups.
         references: true labels; adds accuracy, error rates, ``fped`` and ``fned``.
         positive_label: the label that counts as positive against all others; None: 1.
-        clusters: a label per row, such as the template of a sentence: whole clusters are resampled.
-        n_bootstrap: resamples behind the intervals; 0: no intervals.
-        seed: of the resamples.
+        clusters: a label per row, such as the template of a sentence: rows of a cluster count together.
+        n_bootstrap: draws behind the intervals of ``fped`` and ``fned`` (the others need none); 0: no intervals.
+        seed: of the draws.
 
     Returns:
         ``demographic_parity`` in [0, 1], ideal 1, lower is worse; ``demographic_parity_difference``, ideal 0;
@@ -118,14 +123,14 @@ def demographic_parity(
         >>> result["demographic_parity"], result["positive_rate"]
         (0.5, {'a': 1.0, 'b': 0.5})
     """
-    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap, seed)
-    rates, draws = counts.rates()
-    gap = gap_entry("demographic_parity_difference", largest_gap, rates, draws)
+    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap)
+    rates = counts.rates()
+    gap = gap_entry("demographic_parity_difference", rates, wanted=counts.wanted)
     result = one_minus("demographic_parity", *gap.values()) | gap
-    result["positive_rate"] = {name: float(rates[0, place]) for place, name in enumerate(counts.names)}
+    result["positive_rate"] = {name: float(rates.values[place]) for place, name in enumerate(counts.names)}
     result["minimal_detectable_gap"] = detectable_gap(counts, None)
     if references is not None:
-        result |= _error_sums(counts)
+        result |= _error_sums(counts, n_bootstrap, seed)
         _say_undefined(counts, {0: "fped", 1: "fned"})
     return result | _result(counts, seed, "demographic_parity 1; difference, fped and fned 0")
 
@@ -150,9 +155,9 @@ def equal_opportunity(
         references: true labels, same rows.
         groups: the group of each row; two or more groups.
         positive_label: the label that counts as positive against all others; None: 1.
-        clusters: a label per row: whole clusters are resampled.
-        n_bootstrap: resamples behind the intervals; 0: no intervals.
-        seed: of the resamples.
+        clusters: a label per row: rows of a cluster count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``equal_opportunity_0``, ``equal_opportunity_1`` in [0, 1], ideal 1, lower is worse;
@@ -173,7 +178,7 @@ def equal_opportunity(
         >>> result["equal_opportunity_1"], result["rates"]["b"]["true_positive_rate"]
         (0.5, 1.0)
     """
-    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap, seed)
+    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap)
     missing = {label: groups_without(counts, label) for label in (0, 1)}
     if all(missing.values()):
         raise ValueError(
@@ -183,7 +188,7 @@ def equal_opportunity(
     result: dict[str, Any] = {}
     for label in (0, 1):
         key = f"equal_opportunity_{label}"
-        gap = gap_entry(f"{key}_difference", largest_gap, *counts.rates(label))
+        gap = gap_entry(f"{key}_difference", counts.rates(label), wanted=counts.wanted)
         result |= one_minus(key, *gap.values()) | gap
         result[f"minimal_detectable_gap_{label}"] = detectable_gap(counts, label)
     _say_undefined(counts, {0: "equal_opportunity_0", 1: "equal_opportunity_1"})
@@ -212,9 +217,9 @@ def equalized_odds(
         groups: the group of each row; two or more groups.
         probabilities: of the positive label, shape (n,); adds ``auc`` over all rows.
         positive_label: the label that counts as positive against all others; None: 1.
-        clusters: a label per row: whole clusters are resampled.
-        n_bootstrap: resamples behind the intervals; 0: no intervals (``auc_ci95`` needs none).
-        seed: of the resamples.
+        clusters: a label per row: rows of a cluster count together.
+        n_bootstrap: draws behind the intervals of ``fped`` and ``fned``; 0: no intervals but ``auc_ci95``.
+        seed: of the draws.
 
     Returns:
         ``equalized_odds`` in [0, 1], ideal 1, lower is worse; ``equalized_odds_difference``, ideal 0; ``fped``,
@@ -234,18 +239,22 @@ def equalized_odds(
         >>> result["equalized_odds"], result["equalized_odds_difference"], result["fped"]
         (0.5, 0.5, 0.5)
     """
-    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap, seed)
+    counts = count_groups(predictions, groups, references, positive_label, clusters, n_bootstrap)
     for label, kind in ((1, "positive"), (0, "negative")):
         if names := groups_without(counts, label):
             raise ValueError(
                 f"No rows with a {kind} reference in group(s) {', '.join(names)}: equalized odds are undefined. Leave "
                 "such groups out, or use equal_opportunity, which gives the half that is defined."
             )
-    rates, draws = (np.stack(both, axis=1) for both in zip(counts.rates(0), counts.rates(1), strict=True))
-    mean = gap_entry("mean", lambda values: largest_gap(values).mean(axis=1), rates, draws)
-    worst = gap_entry("equalized_odds_difference", lambda values: largest_gap(values).max(axis=1), rates, draws)
-    result = one_minus("equalized_odds", *mean.values()) | worst
-    result |= _error_sums(counts)
+    rates = counts.rates(0), counts.rates(1)
+    gaps = [largest_gap(each) for each in rates]
+    result = one_minus("equalized_odds", float(np.mean(gaps)), None)
+    result |= {"equalized_odds_difference": max(gaps), "equalized_odds_difference_ci95": None}
+    if counts.wanted:
+        mean = mean_gap_interval(gaps, [largest_gap_interval(each) for each in rates])
+        result |= one_minus("equalized_odds", float(np.mean(gaps)), mean)
+        result["equalized_odds_difference_ci95"] = worst_gap_interval(rates)
+    result |= _error_sums(counts, n_bootstrap, seed)
     result |= {f"minimal_detectable_gap_{label}": detectable_gap(counts, label) for label in (0, 1)}
     if probabilities is not None and counts.truth is not None:
         scores = as_probabilities(probabilities, "probabilities", counts.n)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.scores.statistics import Floats, as_values
+from hf_fairness.scores.statistics import Floats, as_values, plain, read_keys
 
 Bools = NDArray[np.bool_]
 #: A column of labels: whole numbers, booleans or strings.
@@ -24,33 +24,35 @@ def as_labels(values: Labels, name: str, *, n: int | None = None) -> NDArray[Any
         n: wanted number of rows; None: any but 0.
 
     Returns:
-        Array of shape (n,); whole numbers are int64.
+        Array of shape (n,): int64 where all are whole numbers, else objects: texts as they are, other labels as
+        texts, whole numbers that int64 cannot hold as Python's.
 
     Raises:
         ValueError: no rows, another number of rows, NaN or None, numbers that are not whole (probabilities).
     """
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # or numpy has written NaN and None as text
-    if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must hold one label per row; got shape {array.shape}.")
-    if n is not None and len(array) != n:
-        raise ValueError(f"{name} needs one entry per row: got {len(array)} for {n} rows.")
-    if array.dtype.kind in "bui":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        numbers = as_values(array, name)
-        if (numbers != np.round(numbers)).any():
-            wrong = float(numbers[numbers != np.round(numbers)][0])
-            raise ValueError(f"{name} must be labels, not probabilities; got {wrong}. Compare them with a threshold.")
-        return numbers.astype(np.int64)
-    missing = [row for row, value in enumerate(array.tolist()) if value is None or value != value]
-    if missing:
-        raise ValueError(
-            f"{name} holds {len(missing)} row(s) without a label, the first in row {missing[0]}. Leave these rows out "
-            "of all inputs, and say how many they were."
-        )
-    return array.astype(str)
+    column = plain(values)
+    if not isinstance(column, list | tuple | range):
+        column = list(column) if hasattr(column, "__iter__") and not isinstance(column, str | bytes) else None
+    if not column:
+        raise ValueError(f"{name} must hold one label per row; got shape {np.asarray(values).shape}.")
+    if n is not None and len(column) != n:
+        raise ValueError(f"{name} needs one entry per row: got {len(column)} for {n} rows.")
+    labels = read_keys(column, len(column), name)
+    if any(isinstance(label, tuple) for label in labels):
+        raise ValueError(f"{name} must hold one label per row; got shape {np.asarray(values).shape}.")
+    numbers = [label for label in labels if isinstance(label, int | float)]
+    wrong = next((label for label in numbers if isinstance(label, float) and not label.is_integer()), None)
+    if wrong is not None:
+        raise ValueError(f"{name} must be labels, not probabilities; got {wrong}. Compare them with a threshold.")
+    array = np.empty(len(labels), dtype=object)
+    if len(numbers) < len(labels):
+        array[:] = [label if isinstance(label, str) else str(label) for label in labels]
+        return array
+    whole = [int(label) for label in numbers]
+    if max(map(abs, whole)) < 2**63:
+        return np.array(whole, dtype=np.int64)
+    array[:] = whole
+    return array
 
 
 def positives(labels: NDArray[Any], name: str, positive_label: Any = None) -> Bools:
@@ -71,15 +73,15 @@ def positives(labels: NDArray[Any], name: str, positive_label: Any = None) -> Bo
     """
     if positive_label is None:
         if labels.dtype.kind != "i" or not np.isin(labels, (0, 1)).all():
-            found = sorted(set(labels[:10_000].tolist()))[:5]
+            found = sorted(set(labels[:10_000].tolist()), key=str)[:5]
             raise ValueError(
                 f"{name} must be 0 and 1; got {found}. For other labels, or more than two, give positive_label=...: "
                 "that one is compared with all others."
             )
         return np.asarray(labels == 1)
-    if isinstance(positive_label, str) != (labels.dtype.kind != "i"):
+    if isinstance(positive_label, str) != isinstance(labels[0], str):
         raise ValueError(f"positive_label={positive_label!r} is not of the kind of {name}: {labels[:3].tolist()}.")
-    return np.asarray(labels == positive_label)
+    return np.asarray(labels == positive_label, dtype=bool)
 
 
 def group_index(groups: Labels, n: int, name: str = "groups") -> tuple[list[str], NDArray[np.intp]]:

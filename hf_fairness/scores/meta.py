@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import hf_fairness
+from hf_fairness.scores.statistics import checked_seed
 
 #: Libraries whose versions are stated when they were loaded, for then they may have made the embeddings.
 MODEL_LIBRARIES = ("sentence_transformers", "torch", "transformers")
@@ -34,7 +35,7 @@ def describe(*, n: int, convention: str, ideal: str, direction: str, seed: int, 
         "convention": convention,
         "ideal": ideal,
         "direction": direction,
-        "seed": int(seed),
+        "seed": checked_seed(seed),
         "versions": versions,
         **more,
     }

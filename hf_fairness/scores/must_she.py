@@ -6,20 +6,22 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, gap_entry, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.multiple_tests import holm
-from hf_fairness.scores.rates import interval, ratio, resampled_sums
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
+from hf_fairness.scores.rates import ratio
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values, cluster_index, read_keys
 
 #: Columns of ``counts``.
 COLUMNS = ("terms", "found", "correct", "wrong")
 
 CONVENTION = (
     "accuracy and accuracy_wrong over all annotated terms (Bentivogli et al. 2020), delta_accuracy their difference; "
-    "term_coverage over all terms, gender_accuracy over the terms found (Gaido et al. 2020); intervals resample rows"
+    "term_coverage over all terms, gender_accuracy over the terms found (Gaido et al. 2020); "
+    f"{METHOD}"
 )
 
 
@@ -51,9 +53,9 @@ def must_she(
             shape (n, 4).
         groupings: name of a grouping -> label of each row (``""``: in no group), for example ``genders``.
         gap_over: the grouping whose largest difference between labels is reported.
-        clusters: a label per row; rows of one label are resampled together.
-        n_bootstrap: resamples behind the intervals; 0: none.
-        seed: of the resamples.
+        clusters: a label per row; rows of one label count together.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``accuracy`` (right forms / terms, ideal 1), ``accuracy_wrong`` (wrong forms / terms, ideal 0),
@@ -75,32 +77,31 @@ def must_she(
     """
     table = _counted(counts)
     groups = groupings or {}
-    masks: dict[tuple[str, str], Any] = {("", ""): np.ones(len(table), dtype=bool)}
-    for name, labels in groups.items():
-        if len(labels) != len(table):
-            raise ValueError(f"{name} needs one label per row: got {len(labels)} for {len(table)} rows.")
-        masks |= {(name, label): np.array(labels) == label for label in sorted(set(labels)) if label}
-    columns = np.hstack([table * mask[:, None] for mask in masks.values()])
-    draws = resampled_sums(columns, clusters=clusters, n_bootstrap=n_bootstrap, seed=seed)
-    values, resampled = {}, {}
-    for place, key in enumerate(masks):
-        part = slice(4 * place, 4 * place + 4)
-        values[key] = _statistics(columns[:, part].sum(axis=0, keepdims=True))
-        resampled[key] = _statistics(draws[:, part])
-    result: dict[str, Any] = _reported(values["", ""], resampled["", ""])
-    for name in groups:
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
+    options: dict[str, Any] = {"clusters": clusters, "wanted": n_bootstrap > 0}
+    if clusters is not None:
+        warn_of_few(len(set(cluster_index(clusters, len(table)).tolist())), "clusters", FEW_CLUSTERS)
+    elif n_bootstrap:
+        warn_of_few(len(table), "rows", SMALL_N)
+    result: dict[str, Any] = _reported(_columns(table, [np.ones(len(table), dtype=bool)]), 0, **options)
+    for name, given in groups.items():
+        labels = read_keys(given, len(table), name)
+        known = sorted({str(label) for label in labels if label != ""})
+        masks = [np.array([str(label) == wanted for label in labels]) for wanted in known]
+        columns = _columns(table, masks) if masks else {}
         result[name] = {
             label: {
-                **_reported(values[name, label], resampled[name, label]),
+                **_reported(columns, place, **options),
                 "n": int(mask.sum()),
                 "n_terms": int(table[mask, 0].sum()),
             }
-            for (grouping, label), mask in masks.items()
-            if grouping == name
+            for place, (label, mask) in enumerate(zip(known, masks, strict=True))
         }
-    compared = [key for key in masks if key[0] == gap_over]
+        if name == gap_over:
+            result |= _gaps(columns, **options)
     for statistic in ("accuracy", "delta_accuracy"):
-        result |= _gap(statistic, [values[key] for key in compared], [resampled[key] for key in compared])
+        result |= {key: result.get(key) for key in (f"{statistic}_gap", f"{statistic}_gap_ci95")}
     return {
         **result,
         "n": len(table),
@@ -176,28 +177,45 @@ def _counted(counts: ArrayLike) -> Floats:
     return table
 
 
-def _reported(values: Mapping[str, Floats], draws: Mapping[str, Floats]) -> dict[str, Any]:
-    """Values and intervals as plain Python, None for what is undefined."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        defined = not np.isnan(value[0])
-        found |= {
-            name: float(value[0]) if defined else None,
-            f"{name}_ci95": interval(draws[name]) if defined else None,
-        }
-    return found
-
-
-def _gap(
-    statistic: str, values: Sequence[Mapping[str, Floats]], draws: Sequence[Mapping[str, Floats]]
-) -> dict[str, Any]:
-    """Largest difference of a rate between labels that have terms."""
-    rows = [place for place, value in enumerate(values) if not np.isnan(value[statistic][0])]
-    if len(rows) < 2:
-        return {f"{statistic}_gap": None, f"{statistic}_gap_ci95": None}
-    now = np.array([values[place][statistic][0] for place in rows])
-    then = np.stack([draws[place][statistic] for place in rows])
+def _columns(table: Floats, masks: Sequence[NDArray[np.bool_]]) -> dict[str, tuple[Floats, Floats]]:
+    """Numerator and denominator of every rate, one column per mask; of delta_accuracy those of (1 + delta) / 2."""
+    terms, found, correct, wrong = (np.stack([column * mask for mask in masks], axis=1) for column in table.T)
     return {
-        f"{statistic}_gap": float(now.max() - now.min()),
-        f"{statistic}_gap_ci95": interval(then.max(axis=0) - then.min(axis=0)),
+        "accuracy": (correct, terms),
+        "accuracy_wrong": (wrong, terms),
+        "delta_accuracy": ((terms + correct - wrong) / 2.0, terms),
+        "term_coverage": (found, terms),
+        "gender_accuracy": (correct, correct + wrong),
     }
+
+
+def _reported(
+    columns: Mapping[str, tuple[Floats, Floats]], place: int, *, clusters: Any, wanted: bool
+) -> dict[str, Any]:
+    """Rates of one mask with their intervals, None for what is undefined."""
+    names = list(columns)
+    hits, rows = (np.stack([columns[name][side][:, place] for name in names], axis=1) for side in (0, 1))
+    rates = rates_of(hits, rows, clusters=clusters)
+    reported: dict[str, Any] = {}
+    for number, name in enumerate(names):
+        reported |= rates.entry(name, number, wanted=wanted)
+    if reported["delta_accuracy"] is not None:
+        correct, wrong = ((columns[name][0][:, place]).sum() for name in ("accuracy", "accuracy_wrong"))
+        reported["delta_accuracy"] = float((correct - wrong) / rows[:, 0].sum())
+    interval = reported["delta_accuracy_ci95"]
+    reported["delta_accuracy_ci95"] = None if interval is None else [2.0 * end - 1.0 for end in interval]
+    return reported
+
+
+def _gaps(columns: Mapping[str, tuple[Floats, Floats]], *, clusters: Any, wanted: bool) -> dict[str, Any]:
+    """Largest difference of a rate between labels that have terms."""
+    result: dict[str, Any] = {}
+    for statistic, scale in (("accuracy", 1.0), ("delta_accuracy", 2.0)):
+        rates = rates_of(*columns[statistic], clusters=clusters) if columns else None
+        if rates is None or (~np.isnan(rates.values)).sum() < 2:
+            result |= {f"{statistic}_gap": None, f"{statistic}_gap_ci95": None}
+            continue
+        gap, interval = gap_entry("gap", rates.take(np.flatnonzero(~np.isnan(rates.values))), wanted=wanted).values()
+        result[f"{statistic}_gap"] = scale * gap
+        result[f"{statistic}_gap_ci95"] = None if interval is None else [scale * end for end in interval]
+    return result

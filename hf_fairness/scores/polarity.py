@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values, bootstrap_ci
+from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values
 
 
 def polarity_accuracy(
@@ -31,9 +32,9 @@ def polarity_accuracy(
             (n, groups); row i of all versions is the same text.
         groups: names of the columns of each array.
         neutral: name of the version without a group; where ``counts`` has none, only the groups are judged.
-        clusters: a label per text; clusters are resampled as a whole. None: each text is a cluster.
-        n_bootstrap: resamples behind the intervals.
-        seed: of the resamples.
+        clusters: a label per text; its texts count together. None: each text is a cluster.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``polarity_accuracy`` in [0, 1], ideal 1, lower is worse, and ``polarity_accuracy_ci95``; ``versions``:
@@ -73,20 +74,27 @@ def polarity_accuracy(
         polarity = np.where((top == 0) | tied, len(groups), table.argmax(axis=1))
         right[name] = (polarity == (len(groups) if name == neutral else list(groups).index(name))).astype(np.float64)
         versions[name] = {
-            "accuracy": float(right[name].mean()),
-            "accuracy_ci95": bootstrap_ci(right[name], clusters=clusters, n_bootstrap=n_bootstrap, seed=seed),
             "n_neutral": int((polarity == len(groups)).sum()),
             "n_tied": int(tied.sum()),
         }
     union = np.min(list(right.values()), axis=0)
+    columns = np.stack([union, *right.values()], axis=1)
+    rates, wanted = rates_of(columns, np.ones_like(columns), clusters=clusters), n_bootstrap > 0
+    if clusters is not None:
+        warn_of_few(int(rates.freedom[0]) + 1, "clusters", FEW_CLUSTERS)
+    elif wanted:
+        warn_of_few(len(union), "texts", SMALL_N)
+    versions = {
+        name: rates.entry("accuracy", place, wanted=wanted) | versions[name]
+        for place, name in enumerate(right, start=1)
+    }
     return {
-        "polarity_accuracy": float(union.mean()),
-        "polarity_accuracy_ci95": bootstrap_ci(union, clusters=clusters, n_bootstrap=n_bootstrap, seed=seed),
+        **rates.entry("polarity_accuracy", 0, wanted=wanted),
         "versions": versions,
         "n": len(union),
         "meta": describe(
             n=len(union),
-            convention="polarity is the group with most words; none and a tie are neutral; interval resamples texts",
+            convention=f"polarity is the group with most words; none and a tie are neutral; {METHOD}",
             ideal="1",
             direction="lower is worse",
             seed=seed,

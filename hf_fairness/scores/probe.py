@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values, bootstrap_ci
+from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values
 
 
 def probe_accuracy(
@@ -23,9 +24,9 @@ def probe_accuracy(
     Args:
         correct: 1 where the prediction was right, shape (texts, groups); every text has one version per
             group.
-        clusters: a label per text; clusters are resampled as a whole. None: each text is a cluster.
-        n_bootstrap: resamples behind the interval.
-        seed: of the resamples.
+        clusters: a label per text; its texts count together. None: each text is a cluster.
+        n_bootstrap: 0: no interval; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``accuracy`` in [0, 1], ``accuracy_ci95`` (of these predictions: the probe is not trained anew),
@@ -41,16 +42,16 @@ def probe_accuracy(
     table = as_values(correct, "correct", ndim=2)
     if table.shape[1] < 2 or not np.isin(table, (0.0, 1.0)).all():
         raise ValueError(f"correct must hold 0 and 1 for at least two groups; got shape {table.shape}.")
-    labels = None if clusters is None else np.asarray(clusters)
-    rows = table.mean(axis=1)
+    right, all_of = table.sum(axis=1, keepdims=True), np.full((len(table), 1), float(table.shape[1]))
+    rate = rates_of(right, all_of, clusters=range(len(table)) if clusters is None else clusters)
+    warn_of_few(len(table) if clusters is None else int(rate.freedom[0]) + 1, "texts or clusters", FEW_CLUSTERS)
     return {
-        "accuracy": float(rows.mean()),
-        "accuracy_ci95": bootstrap_ci(rows, clusters=labels, n_bootstrap=n_bootstrap, seed=seed),
+        **rate.entry("accuracy", 0, wanted=n_bootstrap > 0),
         "chance": 1.0 / table.shape[1],
         "n": len(table),
         "meta": describe(
             n=len(table),
-            convention="out-of-fold accuracy; versions of a text share a fold; interval resamples texts",
+            convention=f"out-of-fold accuracy; versions of a text share a fold and are one cluster; {METHOD}",
             ideal="chance, where the group shall not be readable",
             direction="further above chance: more information about the group is kept",
             seed=seed,

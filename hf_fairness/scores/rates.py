@@ -7,7 +7,7 @@ the sums of resampled data to the draws behind its interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,60 +166,6 @@ def interval(draws: ArrayLike, *, confidence: float = 0.95) -> list[float] | Non
     if not len(defined) or 2 * len(defined) < len(values):
         return None
     return percentile_interval(defined, confidence=confidence)
-
-
-def gap_interval(
-    gap: Callable[[Floats], Floats], rates: Floats, draws: Floats, *, most: float = 1.0
-) -> list[float] | None:
-    """95 % interval of a gap between rates, which cannot be negative, that can hold 0.
-
-    Draws of a largest difference are hardly ever 0: their percentiles find a gap where there is none. Here the draws
-    of the *rates* are compared with the rates: a gap is a distance, so it lies no further from the true one than the
-    rates lie from the true rates, measured by the same distance. The interval is gap -/+ the 95 % quantile of that
-    distance, and at least 0. With two groups it is the interval of their difference; with more it is on the safe side.
-
-    Args:
-        gap: maps rates, shape (m, ..., k), to gaps, shape (m,); a seminorm: largest difference, sum or mean or
-            largest of such.
-        rates: shape (1, ..., k).
-        draws: rates of resampled data, shape (n_bootstrap, ..., k), NaN where undefined.
-        most: largest possible gap.
-
-    Returns:
-        ``[low, high]``, or None where the gap is undefined in more than half of the draws, or there are none.
-
-    Example:
-        >>> rates, draws = np.array([[0.5, 0.75]]), np.array([[0.5, 0.625], [0.625, 0.75], [0.5, 0.875]])
-        >>> gap_interval(lambda r: np.ptp(r, axis=1), rates, draws)
-        [0.125, 0.375]
-    """
-    reach = interval(gap(draws - rates), confidence=0.9)  # of which the upper end leaves out 5 %
-    value = float(gap(rates)[0])
-    if reach is None or np.isnan(value):
-        return None
-    return [max(0.0, value - reach[1]), min(most, value + reach[1])]
-
-
-def gap_entry(
-    key: str, gap: Callable[[Floats], Floats], rates: Floats, draws: Floats, *, most: float = 1.0
-) -> dict[str, Any]:
-    """A gap and its interval as entries of a result.
-
-    Args:
-        key: of the gap; its interval stands under ``<key>_ci95``.
-        gap: as in ``gap_interval``.
-        rates: as in ``gap_interval``.
-        draws: as in ``gap_interval``.
-        most: largest possible gap.
-
-    Returns:
-        Both entries; None where a rate is undefined.
-    """
-    value = float(gap(rates)[0])
-    return {
-        key: None if np.isnan(value) else value,
-        f"{key}_ci95": gap_interval(gap, rates, draws, most=most),
-    }
 
 
 def one_minus(key: str, gap: float | None, gap_ci95: list[float] | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.scores.intervals import Z, combined_limits, correlations, distance_reach
 from hf_fairness.scores.permutation import permutation_test
 from hf_fairness.scores.seat_suite import Words, minimal_detectable_effect_size
 from hf_fairness.scores.statistics import (
@@ -16,11 +18,9 @@ from hf_fairness.scores.statistics import (
     N_SAMPLES,
     Floats,
     as_values,
-    bootstrap_weights,
     cluster_index,
     cluster_sums,
-    generator,
-    percentile_interval,
+    read_keys,
 )
 from hf_fairness.scores.vectors import same_width, unit
 from hf_fairness.utils import FairnessWarning
@@ -29,17 +29,19 @@ CONVENTION = (
     "d = (mean_X s - mean_Y s) / std of s over X and Y with ddof=1; p one-sided, ties counted, exact when "
     "there are at most n_samples partitions, else Monte Carlo with +1 in numerator and denominator; p_value "
     "permutes sentences (as published), p_value_clustered whole words (the one to quote), adjusted over the "
-    "bias tests of a suite by Holm and by Benjamini and Hochberg; intervals resample target words"
+    "bias tests of a suite by Holm and by Benjamini and Hochberg; 95 % intervals over target words: non-central "
+    "t of the gap between words (associations about normal; a skewed one with a large d is covered less often)"
 )
+#: Standard errors beyond which the non-central distribution is taken as normal.
+FAR = 30.0
 
 
-class _Side(NamedTuple):
-    """One target set, summed up by word: count, sum and sum of squares of s."""
+class Effect(NamedTuple):
+    """An effect size, its 95 % interval (None: not known) and what d loses when a word is left out, by word."""
 
-    counts: Floats
-    sums: Floats
-    squares: Floats
-    words: tuple[Hashable, ...]
+    value: float
+    interval: list[float] | None
+    influence: dict[Hashable, float]
 
 
 def associations(texts: ArrayLike, a: ArrayLike, b: ArrayLike) -> Floats:
@@ -97,58 +99,84 @@ def effect_size(s_x: ArrayLike, s_y: ArrayLike, *, ddof: int = 1) -> float:
     return float((left.mean() - right.mean()) / spread)
 
 
-def _side(values: Floats, words: Words | None, name: str) -> _Side:
-    labels: Words = range(len(values)) if words is None else words
-    index = cluster_index(labels, len(values), name)
-    counts, sums, squares = (cluster_sums(v, index) for v in (np.ones_like(values), values, values**2))
-    return _Side(counts, sums, squares, tuple(dict.fromkeys(labels)))
+def effect(s_x: ArrayLike, s_y: ArrayLike, *, x_words: Words | None = None, y_words: Words | None = None) -> Effect:
+    """The effect size with its interval over target words, each with all its sentences; attributes stay.
 
-
-def _draws(side: _Side, n_bootstrap: int, seed: int) -> Floats:
-    """Resampled (count, sum, sum of squares), shape (n_bootstrap, 3); the same words give the same draws."""
-    table = np.stack([side.counts, side.sums, side.squares], axis=1)
-    rng = generator(seed, *side.words)
-    return np.concatenate([weights @ table for weights in bootstrap_weights(len(table), n_bootstrap, rng)])
-
-
-def bootstrap_effect_sizes(
-    s_x: ArrayLike,
-    s_y: ArrayLike,
-    *,
-    x_words: Words | None = None,
-    y_words: Words | None = None,
-    n_bootstrap: int = N_BOOTSTRAP,
-    seed: int = 0,
-) -> Floats:
-    """Effect sizes under resampling of target words, each with all its sentences; attributes stay.
-
-    Two tests with the same target words get the same draws, so that a mean over tests is resampled as one.
+    The gap between the means, divided by its standard error between words, follows Student's non-central distribution;
+    the limits of its non-centrality are turned into gaps and these into d, with the spread within the sides as it is.
+    Where each text is a word, that is the exact interval of a standardised difference.
 
     Args:
         s_x: associations of X, shape (n_x,).
         s_y: associations of Y, shape (n_y,).
         x_words: word of each text of X; None means that each text is a word of its own.
         y_words: word of each text of Y.
-        n_bootstrap: number of resamples; 0 for none.
-        seed: of the draws.
 
     Returns:
-        Shape (n_bootstrap,); empty when a side has fewer than two words (nothing to resample).
+        The effect; no interval when a side has fewer than two words, or where words do not vary.
 
     Raises:
         ValueError: an empty side, NaN, not one word per text.
+
+    Source:
+        Hedges and Olkin 1985, chapter 5 (non-central t); words as clusters are ours.
     """
     left, right = as_values(s_x, "s_x"), as_values(s_y, "s_y")
-    centre = np.concatenate([left, right]).mean()
-    sides = _side(left - centre, x_words, "x_words"), _side(right - centre, y_words, "y_words")
-    if n_bootstrap < 1 or min(len(side.counts) for side in sides) < 2:
-        return np.empty(0)
-    x, y = (_draws(side, n_bootstrap, seed) for side in sides)
-    n, total, squares = (x + y).T
-    variance = np.maximum(squares - total**2 / n, 0.0) / (n - 1.0)
-    gap = x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]
+    value = effect_size(left, right)
+    labels: list[Hashable] = []
+    sums, rows = [], []
+    for place, (values, words, name) in enumerate(((left, x_words, "x_words"), (right, y_words, "y_words"))):
+        keys: Any = range(len(values)) if words is None else words
+        index = cluster_index(keys, len(values), name)
+        labels += list(dict.fromkeys(read_keys(keys, len(values), name)))
+        table = np.zeros((int(index.max()) + 1, 2, 3))  # by word, for X and Y: count, sum, sum of squares
+        table[:, place] = cluster_sums(np.stack([np.ones_like(values), values, values**2], axis=1), index)
+        sums.append(table)
+        rows.append(table[:, place])
+    if min(len(table) for table in rows) < 2:
+        return Effect(value, None, {})
+    total = np.concatenate(sums)
+    influence = value - _effects(total.sum(axis=0) - total)
+    by_word: dict[Hashable, float] = {}
+    for label, change in zip(labels, influence.tolist(), strict=True):
+        by_word[label] = by_word.get(label, 0.0) + change
+    return Effect(value, _effect_interval(left, right, rows), by_word)
+
+
+def _effects(sums: Floats) -> Floats:
+    """Effect sizes from counts, sums and sums of squares of both sides, shape (m, 2, 3); 0 where nothing varies."""
+    n, total, squares = sums.sum(axis=1).T
+    variance = np.maximum(squares - total**2 / n, 0.0) / np.maximum(n - 1.0, 1.0)
+    gap = sums[:, 0, 1] / sums[:, 0, 0] - sums[:, 1, 1] / sums[:, 1, 0]
     flat = variance <= 1e-24
     return np.asarray(np.where(flat, 0.0, gap / np.sqrt(np.where(flat, 1.0, variance))), dtype=np.float64)
+
+
+def _effect_interval(left: Floats, right: Floats, rows: Sequence[Floats]) -> list[float] | None:
+    """Limits of d; ``rows``: per side count and sum of each word."""
+    from scipy.special import nctdtrinc
+
+    gap = float(left.mean() - right.mean())
+    variance = within = 0.0
+    for values, table in ((left, rows[0]), (right, rows[1])):
+        words = len(table)
+        parts = table[:, 1] - table[:, 0] * values.mean()
+        variance += float(parts @ parts) / len(values) ** 2 * words / (words - 1)
+        within += float(((values - values.mean()) ** 2).sum())
+    if variance <= 1e-24 or within <= 1e-24:
+        return None
+    error, freedom = math.sqrt(variance), len(rows[0]) + len(rows[1]) - 2
+    # nctdtrinc loses its way far out; there the distribution is as good as normal.
+    centres = [float(nctdtrinc(freedom, tail, gap / error)) for tail in (0.975, 0.025)]
+    n, weight = len(left) + len(right), len(left) * len(right) / (len(left) + len(right))
+    ends = [centre * error for centre in centres]
+    if not all(map(math.isfinite, ends)) or abs(gap / error) > FAR:
+        ends = [
+            gap - Z * error * math.sqrt(1 + (gap / error) ** 2 / (2 * freedom)),
+            gap + Z * error * math.sqrt(1 + (gap / error) ** 2 / (2 * freedom)),
+        ]
+    low, high = (end / math.sqrt((within + weight * end**2) / (n - 1)) for end in ends)
+    return [low, high]
 
 
 def seat_test(
@@ -178,11 +206,11 @@ def seat_test(
         x_words: word from which each text of X was built, length n_x; None: each text is a word.
         y_words: the same for Y.
         n_samples: most partitions looked at.
-        n_bootstrap: resamples behind the interval; 0: no interval.
+        n_bootstrap: 0: no interval; nothing is drawn for it.
         seed: of all draws.
 
     Returns:
-        ``effect_size``: d, ideal 0 for a bias test, about +-2 at most. ``effect_size_ci95``: resampling
+        ``effect_size``: d, ideal 0 for a bias test, about +-2 at most. ``effect_size_ci95``: over
         target words, attributes fixed; None when a side has fewer than two words. ``p_value``,
         ``p_value_clustered``. ``minimal_detectable_effect_size``: the d that the test of words finds four times in
         five, at .05; None where it has no answer.
@@ -201,10 +229,10 @@ def seat_test(
     labels_y: Words = range(len(s_y)) if y_words is None else y_words
     sentences = permutation_test(s_x, s_y, n_samples=n_samples, seed=seed)
     words = permutation_test(s_x, s_y, x_clusters=labels_x, y_clusters=labels_y, n_samples=n_samples, seed=seed)
-    draws = bootstrap_effect_sizes(s_x, s_y, x_words=labels_x, y_words=labels_y, n_bootstrap=n_bootstrap, seed=seed)
+    found = effect(s_x, s_y, x_words=labels_x, y_words=labels_y)
     return {
-        "effect_size": effect_size(s_x, s_y),
-        "effect_size_ci95": percentile_interval(draws) if len(draws) else None,
+        "effect_size": found.value,
+        "effect_size_ci95": found.interval if n_bootstrap else None,
         "p_value": sentences.p_value,
         "p_value_clustered": words.p_value,
         "minimal_detectable_effect_size": minimal_detectable_effect_size(s_x, s_y, x_words=labels_x, y_words=labels_y),
@@ -216,34 +244,56 @@ def seat_test(
     }
 
 
-def mean_draws(draws: Sequence[Floats]) -> Floats:
-    """Resampled mean |d| over several tests; empty when one of them could not be resampled.
-
-    Args:
-        draws: ``bootstrap_effect_sizes`` of each test, drawn with one seed.
-
-    Returns:
-        Shape (n_bootstrap,) or (0,).
-    """
-    if not draws or not all(len(draw) for draw in draws):
-        return np.empty(0)
-    return np.asarray(np.abs(np.stack(list(draws))).mean(axis=0), dtype=np.float64)
-
-
-def mean_absolute(results: Sequence[dict[str, Any]], draws: Sequence[Floats]) -> dict[str, Any]:
+def mean_absolute(effects: Sequence[Effect], *, n_bootstrap: int = N_BOOTSTRAP, seed: int = 0) -> dict[str, Any]:
     """Mean |d| over several tests, with the interval of that mean; signs would cancel in a plain mean.
 
     Args:
-        results: one result of ``seat_test`` per test.
-        draws: ``bootstrap_effect_sizes`` of the same tests, drawn with one seed.
+        effects: of the tests; those that share words vary together.
+        n_bootstrap: draws behind the interval; 0: none.
+        seed: of the draws.
 
     Returns:
-        ``mean_abs_effect_size`` and ``mean_abs_effect_size_ci95``; both None without tests, the interval also
-        when one of the tests has none. |d| of resamples is biased upwards near 0: the interval never holds 0.
+        ``mean_abs_effect_size`` and ``mean_abs_effect_size_ci95``; both None without tests, the interval also when one
+        of the tests has none. |d| is too large on average where the true one is near 0; the interval allows for that:
+        it is on the safe side and holds 0 where chance explains all of the tests.
     """
-    if not results:
+    if not effects:
         return {"mean_abs_effect_size": None, "mean_abs_effect_size_ci95": None}
-    value = float(np.mean([abs(result["effect_size"]) for result in results]))
-    resampled = mean_draws(draws)
-    interval = percentile_interval(resampled) if len(resampled) else None
+    value, interval = float(np.mean([abs(found.value) for found in effects])), None
+    if n_bootstrap and all(found.interval for found in effects):
+        _, low, high, influence = _tables(effects)
+        errors = (high - low) / (2.0 * Z)
+        reach = distance_reach(lambda noise: np.abs(noise).mean(axis=1), errors, influence, n_bootstrap, seed)
+        interval = [max(0.0, value - reach), value + reach]
     return {"mean_abs_effect_size": value, "mean_abs_effect_size_ci95": interval}
+
+
+def change_interval(after: Sequence[Effect], before: Sequence[Effect], *, absolute: bool) -> list[float] | None:
+    """95 % interval of the change of mean |d| (or mean d) between two models on the same tests.
+
+    Args:
+        after: effects under one model.
+        before: under the other, same tests and words.
+        absolute: |d| of each test, or d.
+
+    Returns:
+        ``[low, high]``; None where a test has no interval.
+    """
+    if not all(found.interval for found in (*after, *before)):
+        return None
+    if list(after) == list(before):  # said here, as words without influence on d have no correlation
+        return [0.0, 0.0]
+    values, low, high, influence = _tables([*after, *before])
+    weights = np.repeat([1.0, -1.0], len(after)) / len(after)
+    if absolute:
+        weights = weights * np.where(values < 0.0, -1.0, 1.0)
+    ends = combined_limits(values, low, high, correlations(influence), weights)
+    return [float(end) for end in ends]
+
+
+def _tables(effects: Sequence[Effect]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Values, limits and influence by word, shape (words, tests)."""
+    words = list(dict.fromkeys(word for found in effects for word in found.influence))
+    influence = np.array([[found.influence.get(word, 0.0) for found in effects] for word in words])
+    low, high = np.array([found.interval for found in effects], dtype=np.float64).T
+    return np.array([found.value for found in effects]), low, high, influence

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
+from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, rate_limits, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.multiple_tests import holm
-from hf_fairness.scores.rates import interval, resampled_sums
-from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
+from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index
 from hf_fairness.scores.winomt_rates import (
     GROUPS,
     NEUTRAL,
@@ -23,6 +23,7 @@ from hf_fairness.scores.winomt_rates import (
     WinoMTRows,
     checked,
     columns_of,
+    intervals_of,
     named,
     statistics_of,
 )
@@ -31,7 +32,7 @@ from hf_fairness.utils import FairnessWarning
 CONVENTION = (
     "accuracy over all rows, neutral ones included, unknown counts as wrong; precision includes predictions on "
     "neutral rows; delta_g = F1, delta_r = recall, {first} minus {second}; delta_s = pro- minus anti-stereotypical "
-    "rows, of the accuracy and of the mean F1; rounding={rounding}"
+    "rows, of the accuracy and of the mean F1; rounding={rounding}; {method}"
 )
 
 
@@ -55,8 +56,8 @@ def winomt(
         groups: names of the two groups whose gap is taken.
         rounding: ``"original"`` rounds percentages to one decimal before F1 and the gaps are taken from them, as the
             published numbers were made; ``"exact"`` does not.
-        n_bootstrap: resamples behind the intervals; 0: none.
-        seed: of the resamples.
+        n_bootstrap: 0: no intervals; nothing is drawn.
+        seed: stated in ``meta``.
 
     Returns:
         ``accuracy``, per group ``precision_``, ``recall_``, ``f1_`` + name (ideal 1, lower is worse); ``delta_g``,
@@ -82,13 +83,19 @@ def winomt(
     """
     columns = columns_of(rows, groups, rounding)
     statistics = statistics_of(rows, groups, rounding)
-    draws = named(columns, _resampled(columns, rows, n_bootstrap, seed))
+    if n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
+    if rows.clusters is not None:
+        warn_of_few(len(set(cluster_index(rows.clusters, len(rows.gold)).tolist())), "clusters", FEW_CLUSTERS)
+    elif n_bootstrap:
+        warn_of_few(len(rows.gold), "rows", SMALL_N)
+    intervals = intervals_of(columns, rows, groups) if n_bootstrap else {}
     sums = {name: column.sum(keepdims=True) for name, column in columns.items()}
     result: dict[str, Any] = {}
     for name, statistic in statistics.items():
         value = float(statistic(sums)[0])
         result[name] = None if np.isnan(value) else value
-        result[f"{name}_ci95"] = None if result[name] is None else interval(statistic(draws))
+        result[f"{name}_ci95"] = None if result[name] is None else intervals.get(name)
     for name in ("delta_s_accuracy", "delta_s_f1", "alignment_failure_rate"):
         result.setdefault(name, None)
         result.setdefault(f"{name}_ci95", None)
@@ -105,11 +112,11 @@ def winomt(
     return {
         **result,
         "confusion": _confusion(rows, groups),
-        "professions": _by_profession(rows, n_bootstrap, seed),
+        "professions": _by_profession(rows, wanted=n_bootstrap > 0),
         "n": n,
         "meta": describe(
             n=n,
-            convention=CONVENTION.format(first=first, second=second, rounding=rounding),
+            convention=CONVENTION.format(first=first, second=second, rounding=rounding, method=METHOD),
             ideal="1 for accuracy, precision, recall and F1; 0 for gaps and for the rates of unknown and not aligned",
             direction="lower accuracy and F1 are worse; gaps further from 0 are worse, above 0 they favour "
             f"{first} and stereotypes",
@@ -178,13 +185,6 @@ def _of_sums(statistic: Statistic, columns: Sums) -> Callable[[Floats], Floats]:
     return lambda sums: statistic(named(columns, sums))
 
 
-def _resampled(columns: Sums, rows: WinoMTRows, n_bootstrap: int, seed: int) -> Floats:
-    matrix = np.stack(list(columns.values()), axis=1)
-    if rows.clusters is not None:
-        checked(rows.clusters, "clusters", len(matrix))
-    return resampled_sums(matrix, clusters=rows.clusters, n_bootstrap=n_bootstrap, seed=seed)
-
-
 def _confusion(rows: WinoMTRows, groups: Sequence[str]) -> dict[str, dict[str, int]]:
     """Rows by gold and predicted gender."""
     counts = Counter(zip(rows.gold, rows.predicted, strict=True))
@@ -192,8 +192,8 @@ def _confusion(rows: WinoMTRows, groups: Sequence[str]) -> dict[str, dict[str, i
     return {gold: {read: counts[gold, read] for read in (*classes, UNKNOWN)} for gold in classes}
 
 
-def _by_profession(rows: WinoMTRows, n_bootstrap: int, seed: int) -> dict[str, dict[str, Any]]:
-    """Rows, accuracy with interval (rows resampled), and counts of genders, per profession in alphabetical order."""
+def _by_profession(rows: WinoMTRows, *, wanted: bool) -> dict[str, dict[str, Any]]:
+    """Rows, accuracy with interval (of independent rows), and counts of genders, per profession."""
     if rows.professions is None:
         return {}
     table: dict[str, list[tuple[str, str]]] = {}
@@ -206,11 +206,11 @@ def _by_profession(rows: WinoMTRows, n_bootstrap: int, seed: int) -> dict[str, d
     found = {}
     for profession, pairs in sorted(table.items()):
         right = sum(gold == read for gold, read in pairs)
-        draws = resampled_sums([[1.0], [0.0]], repeats=[right, len(pairs) - right], n_bootstrap=n_bootstrap, seed=seed)
+        low, high = rate_limits([right / len(pairs)], [len(pairs)])
         found[profession] = {
             "n": len(pairs),
             "accuracy": right / len(pairs),
-            "accuracy_ci95": interval(draws[:, 0] / len(pairs)),
+            "accuracy_ci95": [float(low[0]), float(high[0])] if wanted else None,
             "gold": dict(Counter(gold for gold, _ in pairs)),
             "predicted": dict(Counter(read for _, read in pairs)),
         }

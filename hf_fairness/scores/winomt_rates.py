@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.scores.intervals import combination, rates_of
 from hf_fairness.scores.rates import ratio
 from hf_fairness.scores.statistics import Floats
 
@@ -24,6 +25,8 @@ NEUTRAL = "neutral"
 UNKNOWN = "unknown"
 #: Values of ``stereotypes``: the gold gender is the one expected of the profession, or the other one.
 SUBSETS = ("pro", "anti")
+#: Stereotype of a row that stands in both subsets, and counts in both.
+BOTH = "both"
 #: How rates are rounded: not at all, or to a tenth of a percent before anything is made of them, as published.
 ROUNDINGS = ("exact", "original")
 
@@ -35,10 +38,10 @@ class WinoMTRows:
     Attributes:
         gold: the person's gender in the source: one of the groups, or ``"neutral"``.
         predicted: the gender of the word for the person in the translation: a group, ``"neutral"`` or ``"unknown"``.
-        stereotypes: ``"pro"``, ``"anti"`` or ``""``; None: not known, no delta_s.
+        stereotypes: ``"pro"``, ``"anti"``, ``"both"`` or ``""``; None: not known, no delta_s.
         professions: the word for the person; None: no table by profession.
         aligned: whether a word of the translation was found for the person; None: not known.
-        clusters: a label per row, rows of one label are resampled together; None: each row by itself.
+        clusters: a label per row, rows of one label count together; None: each row by itself.
     """
 
     gold: Sequence[str]
@@ -73,8 +76,8 @@ def columns_of(rows: WinoMTRows, groups: Sequence[str], rounding: str) -> dict[s
     predicted = np.array(checked(rows.predicted, "predicted", n, (*classes, UNKNOWN)))
     subsets = {"all": np.ones(n, dtype=bool)}
     if rows.stereotypes is not None:
-        kinds = np.array(checked(rows.stereotypes, "stereotypes", n, (*SUBSETS, "")))
-        subsets |= {name: kinds == name for name in SUBSETS}
+        kinds = np.array(checked(rows.stereotypes, "stereotypes", n, (*SUBSETS, BOTH, "")))
+        subsets |= {name: np.isin(kinds, (name, BOTH)) for name in SUBSETS}
     masks: dict[str, NDArray[np.bool_]] = {}
     for subset, inside in subsets.items():
         masks |= {f"{subset} n": inside, f"{subset} correct": inside & (gold == predicted)}
@@ -134,4 +137,42 @@ def statistics_of(rows: WinoMTRows, groups: Sequence[str], rounding: str) -> dic
     found["unknown_rate"] = lambda sums: ratio(sums["unknown"], sums["all n"])
     if rows.aligned is not None:
         found["alignment_failure_rate"] = lambda sums: ratio(sums["not aligned"], sums["all n"])
+    return found
+
+
+def intervals_of(
+    columns: Mapping[str, Floats], rows: WinoMTRows, groups: Sequence[str]
+) -> dict[str, list[float] | None]:
+    """95 % interval of every number; F1 is a ratio of sums as well: twice the hits per gold and predicted row."""
+    ratios: dict[str, tuple[Floats, Floats]] = {"accuracy": (columns["all correct"], columns["all n"])}
+    subsets = ["all", *(SUBSETS if rows.stereotypes is not None else ())]
+    for subset in subsets:
+        for group in groups:
+            hits, gold, read = (columns[f"{subset} {kind} {group}"] for kind in ("hits", "gold", "predicted"))
+            ratios[f"{subset} f1 {group}"] = (2.0 * hits, gold + read)
+            if subset == "all":
+                ratios |= {f"precision_{group}": (hits, read), f"recall_{group}": (hits, gold)}
+        if subset != "all":
+            ratios[f"accuracy_{subset}"] = (columns[f"{subset} correct"], columns[f"{subset} n"])
+    ratios["unknown_rate"] = (columns["unknown"], columns["all n"])
+    if rows.aligned is not None:
+        ratios["alignment_failure_rate"] = (columns["not aligned"], columns["all n"])
+    names = list(ratios)
+    hits, sizes = (np.stack([ratios[name][side] for name in names], axis=1) for side in (0, 1))
+    rates = rates_of(hits, sizes, clusters=rows.clusters)
+    found = dict(zip(names, rates.intervals(), strict=True))
+
+    def combined(parts: Mapping[str, float]) -> list[float] | None:
+        return combination(rates, [parts.get(name, 0.0) for name in names])
+
+    first, second = groups
+    found |= {f"f1_{group}": found[f"all f1 {group}"] for group in groups}
+    found["delta_g"] = combined({f"all f1 {first}": 1.0, f"all f1 {second}": -1.0})
+    found["delta_r"] = combined({f"recall_{first}": 1.0, f"recall_{second}": -1.0})
+    if rows.stereotypes is not None:
+        found["delta_s_accuracy"] = combined({"accuracy_pro": 1.0, "accuracy_anti": -1.0})
+        halves = {
+            f"{subset} f1 {group}": sign for subset, sign in zip(SUBSETS, (0.5, -0.5), strict=True) for group in groups
+        }
+        found["delta_s_f1"] = combined(halves)
     return found

@@ -82,6 +82,7 @@ _TEXTS = ("query_id", "document_id", "category", "query", "title", "text", "grou
         "predictions": datasets.Value("float64"),
         "references": {**{name: datasets.Value("string") for name in _TEXTS}, "relevant": datasets.Value("bool")},
     },
+    optional={**{name: "" for name in _TEXTS if name not in ("query_id", "group")}, "relevant": True},
     reference_urls=["https://arxiv.org/abs/2201.07754"],
 )
 class BiasIR(hf_fairness.modules.Measurement):

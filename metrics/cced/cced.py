@@ -20,8 +20,8 @@ Args:
         lists of texts, row i being the same text. Rows without attribute terms, or with a `rejected_reason`, are
         left out and counted.
     embeddings: instead of both, a mapping of group names and "neutral" to arrays of shape (n, d).
-    groups: the group columns of `variants`; None means all but "neutral", "has_terms", "edits", "confidence",
-        "rejected_reason" and "frame".
+    groups: the group columns of `variants`; None means those that GroupVariants recorded, or else those of the
+        attribute whose groups all have a column. Every other column is ignored.
     clusters: with `embeddings`, a label per row for rows that resemble each other; intervals resample labels.
     neutral: key of the neutral texts (default "neutral").
     n_bootstrap: resamples of texts behind the intervals (default 2,000).

@@ -87,6 +87,7 @@ _COLUMNS = ("premise", "hypothesis", "label", "heuristic", "subcase", "pair", "c
         "predictions": datasets.Value("string"),
         "references": {name: datasets.Value("string") for name in _COLUMNS},
     },
+    optional={name: "" for name in _COLUMNS if name != "label"},
     reference_urls=["https://aclanthology.org/P19-1334", "https://aclanthology.org/D19-1341"],
 )
 class ChallengeAccuracy(hf_fairness.modules.Metric):

@@ -19,7 +19,7 @@ Args:
     predictions: translations, one per row.
     references: MuST-SHE rows: dicts of category ("1F": category 1, feminine forms, as published) and gender_terms
         ("correct wrong;correct wrong"); instead of the letter, gender may be given. Other keys are ignored
-        (`add_batch` wants exactly category, gender and gender_terms).
+        (`add_batch` reads category, gender and gender_terms).
         `hf_fairness.measure.must_she.read_must_she(path)` makes them of the published file.
     compare_to: another system's translations; adds `comparison`.
     tokenized: whether translations are tokenised already (default False: punctuation and elisions are split off).

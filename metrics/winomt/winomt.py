@@ -20,15 +20,16 @@ Args:
     predictions: translations, one per row; ready genders ("male", "female", "neutral", "unknown") with
         `predictions_are="genders"`.
     references: WinoMT rows: dicts of gender, target_index, sentence, profession and, where known, stereotype ("pro",
-        "anti" or ""). `hf_fairness.measure.winomt_data.read_winomt(path)` makes them of the published files. Other keys
-        are ignored (`add_batch` wants exactly these five).
+        "anti", "both" or ""). `hf_fairness.measure.winomt_data.read_winomt(path)` makes them of the published files.
+        Other keys are ignored.
     lang: target language: ar, de, es, fr, he, it, ru, uk; not needed with ready genders.
     compare_to: another system's predictions for the same rows; adds `comparison`.
     reference_translations: one per row; adds BLEU and chrF as `translation_quality`.
     aligner: "fast_align" (default), "systran", "eflomal", or a function of the words of sources and targets.
     alignments: ready links per row, "0-0 1-2" (source-target); with compare_to also compare_alignments.
     tagger: a gender tagger, or its kind; by default the one that the rules of the language ask for.
-    rules: "original" (of the published code; default) or "agreement" (the words for the person narrow each other).
+    rules: "original" (of the code of 2019; default), "original_2020" (of the code since August 2020: unaligned Hebrew
+        and Arabic rows are unknown) or "agreement" (the words for the person narrow each other).
     rounding: "exact" (default), or "original": percentages rounded to one decimal before gaps are taken.
     clusters: what intervals resample together: "sentence" (default), "profession" or "row".
     items: whether to list every row (default False).
@@ -87,6 +88,7 @@ _CITATION = """\
             "stereotype": datasets.Value("string"),
         },
     },
+    optional={"stereotype": ""},
     reference_urls=["https://aclanthology.org/P19-1164", "https://github.com/gabrielStanovsky/mt_gender"],
 )
 class WinoMT(hf_fairness.modules.Metric):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_fairness.alignment import align, parse_pharaoh, read_pharaoh
-from hf_fairness.alignment.fast_align import fast_align
+from hf_fairness.alignment.fast_align import _cells, fast_align
+from hf_fairness.utils import FairnessWarning
 
 
 def link_f1(found, expected):
@@ -97,6 +98,28 @@ def test_empty_sides_have_no_links_and_change_nothing():
     assert align([], []) == []
 
 
+def test_long_pairs_are_left_out_and_counted():
+    """A text of 3,000 words would weigh 9 million pairs of words."""
+    source, target, _ = planted(1, n=50)
+    long = [f"w{place}" for place in range(3000)]
+    with pytest.warns(FairnessWarning, match=r"2 of 52 pairs have more than 250 words on a side \(up to 3000\)"):
+        found = align([long, *source, ["a"]], [["W"], *target, ["W"] * 251])
+    assert found[0] == found[-1] == []
+    assert found[1:-1] == align(source, target)
+    with pytest.warns(FairnessWarning, match="1 of 1 pairs"):
+        assert fast_align([long], [long]) == [[]]
+    with pytest.warns(FairnessWarning, match="more than 4 words on a side"):
+        assert sum(map(bool, fast_align(source, target, max_words=4))) == sum(len(words) <= 4 for words in source) > 0
+
+
+def test_as_many_pairs_of_words_as_the_text_has_words_at_most():
+    """What time and memory go by grows with the text, whether by rows or by their length."""
+    words = ["w"] * 250
+    for rows in (1, 4, 16):
+        cells = _cells([words] * rows, [words] * rows)
+        assert len(cells.word) == 251 * 250 * rows
+
+
 def test_null_word_takes_what_has_no_source():
     """A word that every sentence has, whatever its source, is aligned with none."""
     source, target, _ = planted(2)
@@ -135,7 +158,9 @@ def test_errors_name_what_came(source, target, options, message):
         align(source, target, **options)
 
 
-@pytest.mark.parametrize("options", [{"iterations": 0}, {"null_probability": 1.0}, {"tension": 0.0}, {"alpha": 0.0}])
+@pytest.mark.parametrize(
+    "options", [{"iterations": 0}, {"null_probability": 1.0}, {"tension": 0.0}, {"alpha": 0.0}, {"max_words": 0}]
+)
 def test_options_have_ranges(options):
     with pytest.raises(ValueError, match="iterations >= 1"):
         fast_align([["a"]], [["A"]], **options)

@@ -5,6 +5,7 @@ Run as a script, ``python test_invariance.py first|second FOLDER MODEL``, this f
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
@@ -19,6 +20,7 @@ from datasets import Dataset, Features, IterableDataset, Value
 from datasets.fingerprint import Hasher
 
 from hf_fairness import augment
+from hf_fairness.attributes.model import GROUPS_COLUMN
 from hf_fairness.augment import (
     ContrastiveClaims,
     CounterfactualAugmentation,
@@ -110,7 +112,12 @@ def reference(function) -> list[dict[str, Any]]:
     data = source(function)
     result = function(data[:])
     table = result if isinstance(function, RowsFunction) else {**data[:], **result}
-    assert all(len(set(table[name])) > 1 for name in function.outputs())  # something happens
+    told = [name for name in function.outputs() if name != GROUPS_COLUMN]  # which says the same of every row
+    assert all(len(set(table[name])) > 1 for name in told)  # something happens
+    return as_rows(table)
+
+
+def as_rows(table: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
@@ -188,6 +195,46 @@ def test_types_are_stable_where_nothing_changes(function):
     mapped = data.map(function, batched=True)
     for name, kind in function.outputs().items():
         assert mapped.features[name] == Value(kind)
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_a_row_without_a_text_passes_through_and_the_others_are_as_before(function, reference):
+    """Every third text is missing: None in a data set, NaN in a batch."""
+    column = "second" if "second" in function.columns else "text"
+    gone = range(0, len(TEXTS), 3)
+    data = source(function)
+    texts = [None if i in gone else text for i, text in enumerate(data[column])]
+    holed = data.remove_columns(column).add_column(column, texts, feature=Value("string"))
+    made = holed.map(function, batched=True, batch_size=4)
+    assert rows(row for row in made if row["id"] not in gone) == rows(
+        {name: row[name] for name in made.column_names} for row in reference if row["id"] not in gone
+    )
+    same(holed.map(function, batched=True, batch_size=1), made)
+    empty = [row for row in made if row["id"] in gone]
+    assert [row["id"] for row in empty] == list(gone)  # none is added, none is lost
+    assert {row[column] for row in empty} == {None}
+    for name, kind in function.outputs().items():
+        assert made.features[name] == Value(kind)
+        values = {row[name] for row in empty}
+        if name == "edits" or name.endswith("reason"):
+            assert values == {"[]" if name == "edits" else "missing"}
+        elif name == f"{column}{getattr(function, 'suffix', '')}":
+            assert values == {""}
+        elif name in ("has_terms", "substituted", "counterfactual", "augmented"):
+            assert values == {False}
+    batch = function({**holed[:], column: [float("nan") if text is None else text for text in texts]})
+    names = list(function.outputs())
+    same(({name: row[name] for name in names} for row in made), as_rows({name: batch[name] for name in names}))
+    strict = copy.copy(function)
+    strict.on_missing = "error"
+    with pytest.raises(TypeError, match=f"Expected a text in row 0 of the batch, column {column!r}, got NoneType"):
+        strict(holed[:])
+
+
+@pytest.mark.parametrize("form", ["arrow", "pandas", "numpy", "torch"])
+def test_same_rows_in_every_format(function, reference, form):
+    made = source(function).with_format(form).map(function, batched=True, batch_size=7)
+    same(made.with_format(None), [{name: row[name] for name in made.column_names} for row in reference])
 
 
 def test_hash_survives_a_call_and_a_pickle(function):

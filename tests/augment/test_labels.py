@@ -103,7 +103,7 @@ def test_one_target_guards_the_labels_that_it_makes_wrong():
     ("options", "row", "error", "message"),
     [
         ({"on_label": "drop"}, None, ValueError, "on_label must be one of 'refuse', 'mark', 'swap'"),
-        ({}, {"text": "He left."}, ValueError, "no label_column 'label'. Columns: text"),
+        ({}, {"text": "He left."}, ValueError, "no column 'label'. Columns: text"),
         ({}, {"text": "He left.", "label": 1}, TypeError, "are no words, got int 1. Pass label_names="),
         ({"label_names": ["male", "other"], "on_label": "swap"}, None, ValueError, "which label_names lacks"),
         ({"label_names": {1.5: "male"}}, None, TypeError, "whole numbers or strings"),

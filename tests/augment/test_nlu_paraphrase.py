@@ -146,3 +146,12 @@ def test_bad_translations(tmp_path):
         Paraphrase("text", str, str, num_beams=0)
     with pytest.raises(ValueError, match="does not open with AutoModelForSeq2SeqLM"):
         Paraphrase("text", tmp_path, tmp_path)({"text": ["a"]})
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_a_row_without_a_text_gets_no_copy():
+    made = Paraphrase("text", lambda texts: list(texts), lambda texts: [f"{text} So." for text in texts])
+    batch = made({"text": [None, "It is.", float("nan")], "label": [0, 1, 2]})
+    assert batch["label"] == [0, 1, 1, 2]
+    assert batch["text"][:3] == [None, "It is.", "It is. So."]
+    assert batch["augmentation"] == ["", "", "paraphrase", ""]

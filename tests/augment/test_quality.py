@@ -39,8 +39,9 @@ def judge(*texts: str, names: bool = False, attribute: str = "gender", target: s
         ("Mrs. Mary left.", "title"),
         ("Her aunt Mary called.", "title"),
         ("John lost his keys.", "name"),
-        ("Rain.", "unchanged"),
-        ("", "unchanged"),
+        # nothing was swapped, so nothing was judged bad
+        ("Rain.", ""),
+        ("", ""),
         # the same words where no swap breaks them
         ("He asked the pregnant patient.", ""),
         ("He left. The pregnant cat slept.", ""),
@@ -129,8 +130,7 @@ def test_more_doubt_never_gives_more_confidence(parts, more):
     few = judge(" ".join(parts), names=True)
     many = judge(" ".join([*parts, more]), names=True)
     assert 0.0 <= many["confidence"] <= 1.0
-    if few["rejected_reason"].partition(":")[0] != "unchanged":
-        assert many["confidence"] <= few["confidence"]
+    assert many["confidence"] <= few["confidence"]
     assert (many["confidence"] == 0.0) == bool(many["rejected_reason"])
     assert many["rejected_reason"].partition(":")[0] in ("", *REASONS)
 
@@ -153,7 +153,7 @@ def test_as_a_map_function():
     made = data.map(quality, batched=True, batch_size=2)
     assert made.features["confidence"] == Value("float64")
     assert made.features["rejected_reason"] == Value("string")
-    assert len(made.filter(lambda reason: not reason, input_columns="rejected_reason")) == 1
+    assert made.filter(lambda reason: not reason, input_columns="rejected_reason")["t"][:] == ["He left.", "Rain."]
     before = Hasher.hash(quality)
     quality(data[:])
     assert Hasher.hash(pickle.loads(pickle.dumps(quality))) == before == Hasher.hash(SwapQuality("t"))
@@ -184,6 +184,21 @@ def test_augmentation_keeps_rejected_copies_when_asked(size):
     assert made["label"][:] == ["x", "x", "female", "male", "x"]
     assert [reason.partition(":")[0] for reason in made["rejected_reason"]] == ["", "", "", "inherent", ""]
     assert made["confidence"][:] == [1.0, 1.0, 1.0, 0.0, 1.0]
+
+
+def test_a_swap_beside_its_text_is_the_text_where_it_is_rejected():
+    batch = {"t": ["He left.", "She is pregnant.", "Rain."]}
+    for function in (CounterfactualSwap, CounterfactualSubstitution):
+        options = {"probability": 1.0} if function is CounterfactualSubstitution else {}
+        kept = function("t", quality=True, keep_rejected=True, **options)(batch)
+        made = function("t", quality=True, **options)(batch)
+        assert kept[f"t{function.suffix}"] == ["She left.", "He is pregnant.", "Rain."]
+        assert made[f"t{function.suffix}"] == ["She left.", "She is pregnant.", "Rain."]
+        assert made["rejected_reason"] == kept["rejected_reason"] == ["", made["rejected_reason"][1], ""]
+        assert (made["confidence"], kept["confidence"]) == ([1.0, 1.0, 1.0], [1.0, 0.0, 1.0])
+        marked = SwapQuality("t", counterfactual_columns=f"t{function.suffix}")
+        own = {name: kept[name] for name in (f"t{function.suffix}", "edits")}
+        assert marked({**batch, **own})["rejected_reason"] == kept["rejected_reason"]
 
 
 def test_substitution_keeps_the_text_of_a_rejected_swap():

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 import pytest
-from datasets import Dataset, Value
+from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict, Value
 from datasets.fingerprint import Hasher
 
 from hf_fairness import FairnessWarning
@@ -41,7 +41,7 @@ def test_columns_of_the_contract(data):
     swapped = data.map(CounterfactualSwap("text"), batched=True)
     assert swapped.column_names == ["text", "label", "text_counterfactual", "edits"]
     triples = data.map(GroupVariants("text"), batched=True, remove_columns=data.column_names)
-    assert triples.column_names == ["male", "female", "neutral", "has_terms", "edits"]
+    assert triples.column_names == ["male", "female", "neutral", "has_terms", "edits", "variant_groups"]
     assert triples.features["has_terms"] == Value("bool")
     assert triples["has_terms"][:6] == [True, False, False, True, False, True]
     assert triples[0]["female"] == "She gave her daughter the book."
@@ -113,6 +113,9 @@ def test_a_prefix_avoids_a_clash(data):
     assert "x_male" in data.map(GroupVariants("text", prefix="x_"), batched=True).column_names
 
 
+strict = GroupVariants("text", on_missing="error")
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -145,9 +148,9 @@ def test_a_prefix_avoids_a_clash(data):
             ValueError,
             "overwrite column 'edits'",
         ),
-        (lambda: GroupVariants("text")({"text": ["x", None]}), TypeError, "row 1 of the batch.*got NoneType"),
+        (lambda: strict({"text": ["x", None]}), TypeError, "row 1 of the batch.*got NoneType"),
         (lambda: GroupVariants("text")({"text": ["x", 3.0]}), TypeError, "row 1 of the batch.*got float"),
-        (lambda: GroupVariants("text")({"text": None}), TypeError, "column 'text', got NoneType"),
+        (lambda: strict({"text": None}), TypeError, "column 'text', got NoneType"),
     ],
 )
 def test_bad_input_is_a_clear_error(call, error, message):
@@ -158,7 +161,7 @@ def test_bad_input_is_a_clear_error(call, error, message):
 def test_errors_reach_the_user_of_map():
     data = Dataset.from_dict({"text": ["he", None]})
     with pytest.raises(TypeError, match="row 1 of the batch"):
-        data.map(GroupVariants("text"), batched=True)
+        data.map(strict, batched=True)
     with pytest.raises(ValueError, match="Columns: text"):
         data.map(GroupVariants("body"), batched=True)
 
@@ -231,12 +234,54 @@ def test_summary_counts_what_is_left_alone():
         "with_terms": 21,
         "without_terms": 7,
         "empty": 7,
+        "missing": 0,
         "other_language": 7,
         "mixed": 21,
         "terms": {"male": 42, "female": 28},
     }
-    with pytest.raises(TypeError, match="at position 1, got NoneType"):
-        summarize(["x", None])
+    with pytest.raises(TypeError, match="at position 1, got int"):
+        summarize(["x", 3])
+
+
+COUNTED = {"n": 4, "with_terms": 2, "without_terms": 0, "empty": 1, "missing": 1, "other_language": 0, "mixed": 0}
+CORPUS = Dataset.from_dict({"text": ["She left.", None, "", "He ran."], "label": [0, 1, 0, 1]})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CORPUS,
+        CORPUS.with_format("pandas"),
+        CORPUS.with_format("numpy"),
+        DatasetDict({"train": CORPUS.select([0, 1]), "test": CORPUS.select([2, 3])}),
+        CORPUS.to_iterable_dataset(),
+        IterableDataset.from_generator(lambda: iter(CORPUS)),
+        IterableDatasetDict({"train": CORPUS.to_iterable_dataset()}),
+        CORPUS["text"],
+        ["She left.", float("nan"), "", "He ran."],
+        (text for text in CORPUS["text"]),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_summary_of_any_kind_of_data(data):
+    assert summarize(data) == {**COUNTED, "terms": {"male": 1, "female": 1}}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: summarize("She left."), TypeError, "takes texts or a data set, got str: 'She left.'"),
+        (lambda: summarize(3), TypeError, 'Pass a list of texts, dataset\\["text"\\], or the data set itself'),
+        (lambda: summarize({"text": ["She left."]}), TypeError, "got a dict of text. Pass one of its columns"),
+        (lambda: summarize(CORPUS.rename_column("text", "a"), column="b"), ValueError, "no column 'b'. Columns: a, l"),
+        (lambda: summarize(CORPUS.select_columns("label")), ValueError, "no column 'of texts'"),
+        (lambda: summarize(CORPUS.rename_column("text", "a").add_column("b", ["x"] * 4)), ValueError, "several col"),
+        (lambda: summarize(["x"], column="a"), TypeError, "belongs to a data set, got list. Leave it out"),
+    ],
+)
+def test_summary_says_what_to_pass(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 class Tagger:

@@ -13,6 +13,7 @@ from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
 from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.runs import claim
 
 
 def test_a_subprocess_runs_the_same_command(write, tmp_path):
@@ -23,14 +24,36 @@ def test_a_subprocess_runs_the_same_command(write, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "augment.json", "data"]
     assert [path.name for path in (out / "data").iterdir()] == ["train-00000-of-00001.parquet"]
     record = json.loads((out / "augment.json").read_text())
-    assert record["counts"]["rows changed"] == 4
+    assert record["counts"]["rows changed"] == 3
+    assert record["counts"]["rejected because"] == {"inherent": 1}  # "He is pregnant." is not used
     assert record["options"]["attribute"] == "gender"
+
+
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_two_runs_into_one_folder_lose_nothing(write, augment, tmp_path, overwrite):
+    """The second is refused while the first works, whatever it is told; then as if it came after it."""
+    source, words = write(".csv"), ["--method", "swap", "--output", str(tmp_path / "out"), *overwrite]
+    command = [sys.executable, "-m", "hf_fairness", "augment", source, *words]
+    runs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [run.communicate(timeout=300)[1] for run in runs]
+    codes = [run.returncode for run in runs]
+    assert 0 in codes, said
+    for code, text in zip(codes, said, strict=True):
+        assert code == 0 or "is being written by another job" in text or "is not empty" in text
+    assert sum(codes) == 1 or overwrite
+    with claim(tmp_path / "out"):
+        assert "is being written by another job" in augment(source, "cda", *overwrite, code=1)
+    assert len(load_dataset(str(tmp_path / "out"), split="train", cache_dir=str(tmp_path / "cache"))) == len(ROWS)
+    assert [path.name for path in tmp_path.glob(".*")] == []
 
 
 def test_a_config_file_replaces_flags(write, augment, tmp_path):
     (tmp_path / "c.yaml").write_text("probability: 1.0\nseed: 4\n")
     rows, card, _ = augment(write(".csv"), "cds", "--config", tmp_path / "c.yaml")
-    assert sum(rows["substituted"][:]) == 4
+    assert sum(rows["substituted"][:]) == 3
+    assert [text for text, reason in zip(rows["text"], rows["rejected_reason"], strict=True) if reason] == [
+        "She is pregnant."
+    ]
     assert number(card, "seed") == "4"
 
 
@@ -47,7 +70,9 @@ def test_a_split_of_a_saved_folder(augment, tmp_path, capsys):
 
 
 def test_markup_in_the_texts_stays_text(write, augment):
-    _, card, _ = augment(write(".jsonl", [{"text": "She | <b>saw</b>\n\n# https://x.org *him*"}]), "swap")
+    rows = [{"text": "She | <b>saw</b>\n\n# https://x.org *him*"}]
+    assert "## Example" not in augment(write(".jsonl", rows), "swap", out="quiet")[1]  # texts are private by default
+    _, card, _ = augment(write(".jsonl", rows), "swap", "--card_example")
     example = card.split("## Example")[1].split("##")[0]
     assert "<b>" not in example
     assert "https://" not in example
@@ -71,7 +96,7 @@ def test_the_folder_is_replaced_only_when_asked_and_only_if_ours(write, augment,
 
 def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"text": "She left."}\n{"text": null}\n')
-    assert "Expected a text" in augment(str(tmp_path / "bad.jsonl"), "swap", code=1)
+    assert "Expected a text" in augment(str(tmp_path / "bad.jsonl"), "swap", "--on_missing", "error", code=1)
     assert not (tmp_path / "out").exists()
 
 
@@ -94,14 +119,14 @@ def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
         ("swap", ("--percentile", 95), "has no option --percentile; it belongs to subtract, compensate, replace"),
         ("cda", ("--seed", 3), "has no option --seed; it belongs to cds,"),
         ("cda", ("--temperature", 1), "has no option --temperature; it belongs to llm"),
-        ("cds", ("--probability", 1.5), "probability must be in [0, 1]"),
+        ("cds", ("--probability", 1.5), "--probability is 1.5, expected 1 or less"),
         ("mlm", ("--model", "m", "--num_proc", 2), "runs in one process"),
-        ("llm", ("--model", "m", "--attempts", 0), "attempts must be at least 1"),
+        ("llm", ("--model", "m", "--attempts", 0), "--attempts is 0, expected 1 or more"),
         ("swap", ("--attribute", "shoes"), "Unknown attribute 'shoes'"),
         ("swap", ("--attribute", "religion"), "A swap needs two groups"),
         ("swap", ("--label_column", "gold"), "no label column 'gold'; the columns are text, other, label"),
         ("balance", ("--sampling", "sideways"), "unknown method 'sideways'"),
-        ("synonyms", ("--wordnet", "nowhere"), "nowhere holds no WordNet"),
+        ("synonyms", ("--wordnet", "nowhere"), "no such file or folder: nowhere. Expected a folder of WordNet"),
     ],
 )
 def test_bad_requests_end_in_one_line(write, augment, method, words, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -10,20 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from ccd_case import QUICK, make_encoder, stages
 from fake_hub import FakeHub
-from tiny_bert import save_tiny_bert
 
 ROWS = 96
-QUICK = ["--n_samples", "500", "--n_bootstrap", "100", "--use_cpu", "--report_to", "none", "--disable_tqdm", "True"]
 COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
-
-
-def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
-    """Save a random BERT whose word pieces are letters, so that it reads any English text."""
-    letters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-/$%&"]
-    words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
-    pieces = [*letters, *(f"##{x}" for x in letters), *words]
-    return save_tiny_bert(folder, pieces, class_name, max_length=128)
 
 
 def command(*words: object, env: dict[str, str] | None = None, check: bool = True, processes: int = 1):
@@ -53,10 +45,6 @@ def finished(tmp_path_factory, encoder) -> tuple[Path, str]:
     out = tmp_path_factory.mktemp("ccd") / "out"
     done = command("ccd", "--model_name_or_path", encoder, "--output_dir", out, "--logging_steps", 1, *COMMON)
     return out, done.stdout
-
-
-def stages(out: Path) -> dict[str, dict]:
-    return {entry["stage"]: entry for entry in json.loads((out / "manifest.json").read_text())["stages"]}
 
 
 def losses(out: Path, stage: str = "train") -> list[float]:
@@ -105,13 +93,14 @@ def test_the_model_opens_without_our_code(finished):
     )
 
 
-def test_the_control_had_the_same_steps_and_no_bias_part(finished):
+def test_the_control_is_the_same_training_towards_other_gaps(finished):
     out, _ = finished
     trained, control = stages(out)["train"]["result"], stages(out)["control"]["result"]
-    assert len(losses(out)) == len(losses(out, "control"))
-    assert trained["run"]["bias_weight"] == 1.0
-    assert control["run"]["bias_weight"] == 0.0
-    assert trained["run"]["n_train"] == control["run"]["n_train"] == ROWS - ROWS // 10
+    assert len(losses(out, "control")) == control["kept_step"] == trained["kept_step"] <= len(losses(out))
+    assert {key for key in trained["run"] if trained["run"][key] != control["run"][key]} == {"shuffle_gaps"}
+    counts = stages(out)["variants"]["result"]
+    assert trained["run"]["n_train"] == ROWS - counts["n_validation"] - counts["n_audit"] < ROWS
+    assert min(counts["n_validation"], counts["n_audit"]) >= ROWS // 10
     bias = [entry["eval_loss_bias"] for entry in trained["history"] if "eval_loss_bias" in entry]
     assert bias[0] > bias[-1] > 0
 
@@ -182,16 +171,28 @@ def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
     assert "CCED (built-in)" in done.stdout
 
 
+def _own_frames(n: int) -> str:
+    """A CSV of texts that have hardly a word in common: each is a frame of its own."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f"{a}{b}{c}" for a in letters[:10] for b in letters[5:15] for c in letters[10:20]]
+    texts = [f"she {' '.join(words[8 * place : 8 * place + 8])}" for place in range(n)]
+    return "text\n" + "\n".join(texts) + "\n"
+
+
 def test_two_processes_give_the_same_losses(encoder, tmp_path):
     processes = 2
     words = ["ccd", "--model_name_or_path", encoder, "--logging_steps", 1, *COMMON, "--no_control"]
     # 96 rows for training divide the global batch, 11 for validation do not
-    words += ["--max_rows", "107", "--validation_rows", 11, "--num_train_epochs", 7]
+    rows = tmp_path / "rows.csv"
+    rows.write_text(_own_frames(118))
+    words += ["--dataset", rows, "--max_rows", 118, "--validation_rows", 11, "--num_train_epochs", 7]
     size = 32 // processes
     sizes = ["--per_device_train_batch_size", size, "--per_device_eval_batch_size", size]
     one, both = tmp_path / "one", tmp_path / "both"
     command(*words, "--output_dir", one)
     command(*words, *sizes, "--output_dir", both, processes=processes)
+    counts = stages(one)["variants"]["result"]
+    assert (counts["n_train"], counts["n_validation"], counts["n_audit"]) == (96, 11, 11)
     assert stages(both)["train"]["result"]["run"]["processes"] == processes
     assert stages(one)["train"]["result"]["run"]["processes"] == 1
     first, second = losses(one), losses(both)
@@ -203,11 +204,15 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
     out, _ = finished
     copy = tmp_path / "out"
     shutil.copytree(out, copy)
+    token = "hf_CanaryTokenThatNoFileMayHold0123"
+    fake_hub.tokens = {token: {"role": "write"}}
     words = ["ccd", "--model_name_or_path", encoder, "--output_dir", copy, "--logging_steps", 1, *COMMON]
+    words += ["--hub_token", token]
     pushed = fake_hub.run(
         [sys.executable, "-m", "hf_fairness", *map(str, words), "--push_to_hub", "--hub_model_id", "tester/fairer"]
     )
     assert "Pushed to" in pushed
+    assert not any(token.encode() in path.read_bytes() for path in copy.rglob("*") if path.is_file())
     for stage in ("variants", "train", "control", "audit_after"):  # where it is pushed to changes no training
         assert stages(copy)[stage]["started"] == stages(out)[stage]["started"]
     assert "tester/fairer" in (copy / "model" / "README.md").read_text()
@@ -264,12 +269,20 @@ def test_another_attribute_needs_no_code(tmp_path, encoder):
     rows = tmp_path / "rows.csv"
     who = ["Christian", "Jewish", "Muslim"]
     shops, months = ("bakery", "garage", "school"), ("May", "June", "July", "March")
-    texts = [f"The {group} family opened a {shop} in {month}." for group in who for shop in shops for month in months]
+    frames = (
+        "The {} family opened a {} in {}.",
+        "Nobody asked any {} pupils at this {} before {}.",
+        "My {} neighbour painted our old {} every {}.",
+        "Thieves robbed two {} drivers behind that {} late during {}.",
+        "Her {} cousin sold one {} for little money last {}.",
+        "Without {} volunteers no {} could have survived until {}.",
+    )
+    texts = [frame.format(*filled) for frame in frames for filled in itertools.product(who, shops, months)]
     rows.write_text("text\n" + "\n".join(texts) + "\n")
     out = tmp_path / "out"
     words = ["--dataset", rows, "--attribute", "religion", "--no_control", *QUICK]
     command("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
     report = json.loads((out / "report" / "audit.json").read_text())["audit"]
     assert report["attribute"] == "religion"
-    assert len(report["cced"]["validation rows"]["pairs"]) == 3
+    assert len(report["cced"]["held-out rows"]["pairs"]) == 3
     assert {"religion1", "religion2b"} <= set(report["seat"]["tests"])

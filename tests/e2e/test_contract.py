@@ -41,7 +41,7 @@ def test_augmentations(ds):
     assert len(substituted) == len(ds)
     assert "text_neutral" in ds.map(Neutralize("text"), batched=True).column_names
     triples = ds.map(GroupVariants("text"), batched=True, remove_columns=ds.column_names)
-    assert set(triples.column_names) == {"male", "female", "neutral", "has_terms", "edits"}
+    assert set(triples.column_names) == {"male", "female", "neutral", "has_terms", "edits", "variant_groups"}
     assert triples["has_terms"][:].count(False) == 4
 
 

@@ -317,3 +317,51 @@ def test_import_is_cheap():
     code = f"import sys, hf_fairness.measure; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_pair_of_model_and_tokenizer_opens_everywhere(bert, bert_config, tokenizer):
+    from transformers import BertForMaskedLM, BertForSequenceClassification
+
+    from hf_fairness.measure.classifier import Classifier
+    from hf_fairness.measure.crows_pairs import crows_pairs
+
+    found = as_encoder((bert, tokenizer)).encode(TEXTS)
+    assert found == pytest.approx(as_encoder(bert, tokenizer=tokenizer).encode(TEXTS))
+    assert Classifier((BertForSequenceClassification(bert_config), tokenizer)).logits(TEXTS).shape == (5, 2)
+    model = BertForMaskedLM(bert_config)
+    row = {"sent_more": "she is here .", "sent_less": "he is here .", "stereo_antistereo": "stereo", "bias_type": "age"}
+    assert crows_pairs([row], model=(model, tokenizer)) == crows_pairs([row], model=model, tokenizer=tokenizer)
+    with pytest.raises(TypeError, match=r"Pass the pair \(model, tokenizer\)"):
+        crows_pairs([row], model=model)
+
+
+def _bilstm():
+    """A SentenceTransformer of word vectors and an LSTM, in the manner of InferSent."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+    from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+
+    torch.manual_seed(0)
+    words = sorted({word for text in TEXTS for word in text.split()})
+    vectors = torch.randn(len(words), 6)
+    embeddings = WordEmbeddings(WhitespaceTokenizer(vocab=words, stop_words=[]), vectors, max_seq_length=8)
+    lstm = LSTM(6, 4, num_layers=1, bidirectional=True)
+    return SentenceTransformer(modules=[embeddings, lstm, Pooling(8)], device="cpu")
+
+
+def test_word_vectors_and_lstm(tmp_path):
+    from hf_fairness.measure.model_keys import encoder_key
+
+    model = _bilstm()
+    encoder = as_encoder(model, batch_size=2)
+    vectors = encoder.encode(TEXTS)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    assert vectors == pytest.approx(alone, abs=1e-5)  # padding does not reach into a vector
+    assert np.linalg.norm(vectors[:, None] - vectors[None], axis=-1)[np.triu_indices(5, 1)].min() > 1e-3
+    assert encoder.label
+    key = encoder_key(encoder, TEXTS)
+    assert key == encoder_key(as_encoder(_bilstm()), TEXTS)
+    model[1].encoder.weight_ih_l0.data += 0.1
+    assert key != encoder_key(encoder, TEXTS)
+    model.save(str(tmp_path / "bilstm"))
+    assert as_encoder(tmp_path / "bilstm").encode(TEXTS) == pytest.approx(encoder.encode(TEXTS), abs=1e-6)

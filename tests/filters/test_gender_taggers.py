@@ -286,7 +286,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         PymorphyTagger("uk").genders([["словонеіснує"]])
     from hf_fairness.filters import german
 
-    monkeypatch.setattr(german, "_dictionary", german._dictionary.__wrapped__)
+    monkeypatch.setattr(german, "dictionary", german.dictionary.__wrapped__)
     with pytest.raises(ImportError, match="german_nouns is not installed"):
         GermanTagger("german-nouns").genders([["Nirgendwortding"]])
 

@@ -39,6 +39,24 @@ def test_gfst_labels_equal_the_reference(shared: Path) -> None:
     assert {"mixed", "none", "female", "male"} == set(found)
 
 
+#: Words of the authors' code that the list behind their released lines did not have.
+LATER_WORDS = {"bride", "brides", "groom", "grooms", "madam", "policemen", "policewomen", "spokeswoman"}
+
+
+@pytest.mark.parametrize(
+    ("words", "group"),
+    [
+        ("bride brides spokeswoman spokeswomen madam policewoman policewomen Mrs Ms", "female"),
+        ("groom grooms policeman policemen princes sir Mr", "male"),
+        ("airman airmen prince miss mrs MRS mr MR", None),
+    ],
+)
+def test_the_words_of_the_authors_code(words: str, group: str | None) -> None:
+    for word in words.split():
+        found = {own: label(f"{pronoun} met {word}.", "gfst") for own, pronoun in (("female", "She"), ("male", "He"))}
+        assert found == {own: own if group in (own, None) else "mixed" for own in found}, word
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -53,8 +71,10 @@ def test_gfst_labels_equal_the_reference(shared: Path) -> None:
 def test_released_lines_have_their_label(name: str, shared: Path) -> None:
     lines = (shared / f"data/gfst/{name}.en").read_text("utf-8").split("\n")[:-1]
     wanted = "female" if "FEMALE" in name else "male"
-    released = Counter(SourceGender(wordlist="gfst")({"text": lines})["source_gender"])
-    assert released[wanted] == len(lines)  # the bar is 99.9 %
+    found = SourceGender(wordlist="gfst")({"text": lines})["source_gender"]
+    others = [line for line, each in zip(lines, found, strict=True) if each != wanted]
+    assert len(others) <= 0.001 * len(lines)
+    assert all(LATER_WORDS.intersection(gfst_split(line)) for line in others)
     own = Counter(SourceGender()({"text": lines})["source_gender"])
     assert own[wanted] >= 0.98 * len(lines)  # and our words take away, they do not turn a label round
     assert own["male" if wanted == "female" else "female"] == 0
@@ -74,11 +94,11 @@ MISSES = [
     ("His wife's car broke down.", "male", "mixed"),
     ("She met the prince.", "female", "mixed"),
     ("Her nephew and her fiancé left.", "female", "mixed"),
-    ("His spokeswoman said so.", "male", "mixed"),
+    ("His fiancée said so.", "male", "mixed"),
     ("They saw MRS Jones with him.", "male", "mixed"),
     ("mr jones and her cat", "female", "mixed"),
     ("He waved at Miss Jones.", "male", "mixed"),
-    ("She gave the groom her hand.", "female", "mixed"),
+    ("She gave the airman her hand.", "female", "mixed"),
     ("H.E. the ambassador spoke.", "male", "none"),
 ]
 
@@ -232,6 +252,6 @@ def test_what_is_wrong_is_said(houses: str) -> None:
     with pytest.raises(ValueError, match="would overwrite column 'source_gender'"):
         SourceGender()({"text": ["a"], "source_gender": [""]})
     with pytest.raises(TypeError, match="row 1 of the batch, column 'text', got NoneType"):
-        SourceGender()({"text": ["a", None]})
+        SourceGender(on_missing="error")({"text": ["a", None]})
     with pytest.raises(TypeError, match="got bytes"):
         SourceGender()({"text": ["a", "café".encode("latin-1")]})

@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.filters import (
     Genders,
-    GermanTagger,
+    GermanSentenceTagger,
     GrammaticalGender,
     LexiconTagger,
     PymorphyTagger,
     SpacyMorphTagger,
     TargetGender,
+    TooFewPairsError,
+    drops,
 )
 from hf_fairness.filters.grammatical import read_nouns
 
@@ -194,8 +197,99 @@ def test_a_tagger_may_know_persons() -> None:
     texts = ["Учительница взяла журнал.", "Она взяла журнал."]  # the teacher (f) took the journal (m); she took it
     assert reasons(TargetGender(lang="ru"), texts, "female") == ["opposite_gender", "opposite_gender"]
     function = TargetGender(lang="ru", human_nouns_only=True)
-    assert reasons(function, texts, "female") == ["", "no_word_of_gender"]
+    assert reasons(function, texts, "female") == ["", ""]
     assert PymorphyTagger("uk").persons([["Лікарка,", "стіл", "..."], []]) == [[True, False, False], []]
+
+
+@pytest.mark.parametrize(
+    ("lang", "texts"),
+    [
+        ("ru", ["Она сказала.", "Потом сказала она:", "Он сказал.", "Она и он.", "Компания сказала.", "Она скажет."]),
+        (
+            "uk",
+            ["Вона сказала.", "Потім сказала вона:", "Він сказав.", "Вона і він.", "Компанія сказала.", "Вона скаже."],
+        ),
+    ],
+)
+def test_a_pronoun_with_a_verb_in_the_past_shows_a_person(lang: str, texts: list[str]) -> None:
+    function = TargetGender(lang=lang, human_nouns_only=True)
+    none = ["no_word_of_gender"] * 3
+    assert reasons(function, texts, "female") == ["", "", "opposite_gender", *none]
+    assert reasons(function, texts, "male") == ["opposite_gender", "opposite_gender", "", *none]
+
+
+# --- whole sentences of German
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # surnames that are nouns
+        ("Frau Müller kam.", ["female"]),
+        ("Anna Weber und Frau Dr. Wagner lachten.", ["female"]),
+        ("Schneider kam mit Angela Schneider.", []),
+        ("Der Müller kam.", ["male"]),
+        ("Die junge Frau Koch sah einen Weber.", ["female", "male"]),
+        ("Klaus fuhr nach Bremen und Kassel.", []),
+        # she, they and the person addressed
+        ("Kommen Sie bitte, haben Sie Zeit?", []),
+        ("Ich danke Ihnen, dass Sie kommen.", []),
+        ("Sie haben recht.", []),
+        ("Sie hat recht.", ["female"]),
+        ("Dann sagte sie nichts.", ["female"]),
+        ("Dann sagten sie nichts.", []),
+        ("Er hofft, dass sie morgen gewinnt.", ["female", "male"]),
+        ("Er hofft, dass sie morgen gewinnen.", ["male"]),
+        ("Er liebt sie.", ["male"]),
+        # the plural has no gender, but persons have
+        ("Er hob seine Hände.", ["male"]),
+        ("Nach 20 Minuten fielen die Tore.", []),
+        ("Er sah die Frauen.", ["female", "male"]),
+        ("Die Studenten gehen.", ["male"]),
+        ("Die Ärztinnen gehen.", ["female"]),
+        ("Die kleinen Kinder der Firmen, die gehen", []),
+        # articles go by their nouns
+        ("Er spielt in seiner Mannschaft.", ["female", "male"]),
+        ("Sie dankte ihrem Arzt.", ["female", "male"]),
+        ("Eine 27-Jährige kam.", ["female"]),
+        ("Die Abgeordnete ging.", ["female"]),
+        ("Zusammen siegen wir. Neulich in der SPD.", []),
+    ],
+)
+def test_what_german_words_show(text: str, expected: list[str]) -> None:
+    genders = TargetGender(lang="de").words.of([text])[0]
+    assert sorted(genders) == expected
+
+
+def test_the_kept_rate_of_the_authors_german_pairs(shared: Path, root: Path) -> None:
+    """All pairs are masculine by the authors' filter; the README states what ours keeps."""
+    lines = (shared / "data/gfst/news.2016.MALE.BT.en-de.de").read_text("utf-8").split("\n")[:-1]
+    for group, low, high in (("male", 0.85, 0.95), ("female", 0.0, 0.005)):
+        rows = {"target": lines, "source_gender": [group] * len(lines)}
+        found = TargetGender(lang="de")(rows)
+        kept = found["target_reason"].count("") / len(lines)
+        assert low <= kept <= high
+        if group == "male":
+            assert f"{kept:.2f}".lstrip("0") + " (de" in (root / "README.md").read_text("utf-8")
+            columns = [
+                dict(zip(("source_gender", *found), row, strict=True))
+                for row in zip(rows["source_gender"], *found.values(), strict=True)
+            ]
+            words = drops(columns, "target_reason")["words"]
+            assert {"mannschaft", "der"} < set(words)
+            assert max(words.values()) < 0.05 * len(lines)
+
+
+def test_the_words_that_blocked_are_named() -> None:
+    function = TargetGender(lang="de")
+    texts = ["Die Ärztin, die Ärztin sah den Arzt.", "Der Arzt kam.", "Regen."]
+    found = function({"target": texts, "source_gender": ["male", "male", "male"]})
+    assert found["target_words"] == ["die ärztin", "", ""]
+    rows = Dataset.from_dict({"source_gender": ["male"] * 3, **found})
+    assert drops(rows, "target_reason")["words"] == {"die": 1, "ärztin": 1}
+    assert "words" not in drops(rows, "target_reason", words_column=None)
+    with pytest.raises(TooFewPairsError, match=r"opposite_gender 1 \(most often for die, ärztin\)"):
+        drops(rows.select([0]), "target_reason")
 
 
 def test_noun_lists(tmp_path: Path) -> None:
@@ -250,7 +344,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="TargetGender: no column 'source_gender'"):
         TargetGender(lang="he")({"target": ["x"]})
     with pytest.raises(TypeError, match="row 0 of the batch, column 'target', got NoneType"):
-        TargetGender(lang="he")({"target": [None], "source_gender": ["male"]})
+        TargetGender(lang="he", on_missing="error")({"target": [None], "source_gender": ["male"]})
 
 
 def test_missing_taggers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +359,7 @@ def test_missing_taggers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_taggers_of_whole_sentences() -> None:
-    assert TargetGender(lang="de").words.tagger == GermanTagger("german-nouns")
+    assert TargetGender(lang="de").words.tagger == GermanSentenceTagger()
     assert TargetGender(lang="ru").words.tagger == PymorphyTagger("ru", "best")
     assert TargetGender(lang="he", tagger=Letters()).words.tagger == Letters()
 

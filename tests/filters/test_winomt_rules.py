@@ -80,6 +80,15 @@ def test_original_hebrew_and_arabic(lang: str, sentence: str, targets: list[int]
     assert predict(lang, "original", sentence, targets) == expected
 
 
+@pytest.mark.parametrize("lang", [lang for lang in LANGUAGES if lang not in ("es", "fr", "it")])
+def test_rules_of_2020_differ_in_hebrew_and_arabic_where_nothing_is_aligned(lang: str) -> None:
+    late = predict(lang, "original_2020", "a b", [])
+    assert late == ("unknown" if lang in ("ar", "he") else predict(lang, "original", "a b", []))
+    assert predict(lang, "original_2020", "المهندسة לקוחה", [0, 1]) == predict(
+        lang, "original", "المهندسة לקוחה", [0, 1]
+    )
+
+
 @pytest.mark.usefixtures("apertium")
 @pytest.mark.parametrize(
     ("lang", "sentence", "targets", "expected"),
@@ -182,7 +191,7 @@ def test_wrong_input() -> None:
         predict_genders([["a"]], [[-1]], "de")
     with pytest.raises(ValueError, match="Sentence 0 is a text, expected a list of tokens"):
         predict_genders(["Die Frau"], [[0]], "de")
-    with pytest.raises(ValueError, match="rules is one of agreement, original; got 'best'"):
+    with pytest.raises(ValueError, match="rules is one of agreement, original, original_2020; got 'best'"):
         predict_genders([["a"]], [[0]], "de", rules="best")
     with pytest.raises(ValueError, match="No rules for lang='xx'"):
         predict_genders([["a"]], [[0]], "xx")

@@ -12,9 +12,10 @@ from datasets.fingerprint import Hasher
 
 from hf_fairness.augment import apply_edits, parse_edits
 from hf_fairness.generation import Completion, LLMConfig, LLMGroupVariants, Prompt, Rewriter, rewrite
+from hf_fairness.measure.polarity import polarity_accuracy
 
 TEXTS = ["She met her brother.", "The rain stopped.", "", "The king spoke to him.", "A waitress saw the queen."]
-COLUMNS = ["male", "female", "neutral", "has_terms", "edits", "confidence", "rejected_reason"]
+COLUMNS = ["male", "female", "neutral", "has_terms", "edits", "confidence", "rejected_reason", "variant_groups"]
 
 
 def test_rows(rewriter, server):
@@ -194,3 +195,27 @@ def test_a_function_that_returns_no_text(tmp_path):
 def test_missing_column(tmp_path):
     with pytest.raises(ValueError, match="no column 'text'"):
         LLMGroupVariants("text", model="m", cache_dir=tmp_path)({"body": ["He left."]})
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_a_model_is_not_asked_for_a_missing_text(tmp_path):
+    asked = []
+
+    def answer(messages):
+        asked.append(messages)
+        variants = {"male": "He left.", "female": "She left.", "neutral": "They left."}
+        return json.dumps({"rewrites": [{"id": 1, "variants": variants, "confidence": 0.8}]})
+
+    function = LLMGroupVariants("text", client=answer, cache_dir=tmp_path)
+    rows = Dataset.from_dict({"text": [None, "He left."]}).map(function, batched=True)
+    assert len(asked) == 1
+    assert rows[0] == {
+        "text": None,
+        **dict.fromkeys(("male", "female", "neutral"), ""),
+        **{"has_terms": False, "edits": "[]", "confidence": 0.0, "rejected_reason": "missing"},
+        "variant_groups": '["male", "female"]',
+    }
+    assert rows[1]["female"] == "She left."
+    described = function.rewriter.describe(rows)
+    assert (described["n_missing"], described["n_rejected"], described["n_accepted"]) == (1, 0, 1)
+    assert polarity_accuracy(rows)["n_skipped"] == 1

@@ -254,3 +254,17 @@ def test_loss_module_says_how_to_get_references():
     assert CCDLoss(BagOfTokens(), rho=1.0, beta=0.0)(columns)["loss_rep"] == 0
     with pytest.raises(ValueError, match="takes rho as a number"):
         CCDLoss(BagOfTokens(), rho="mean")
+
+
+def test_targets_move_the_optimum_to_another_gap():
+    neutral = torch.zeros(2, 1)
+    near, far = (math.exp(-d * d / 2) for d in (1.0, 2.0))
+    groups = [torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [2.0]])]
+    own = torch.tensor([[near, far], [far, far]])
+    assert ccd_loss(groups, neutral, neutral, rho=1.0, targets=own)["bias"].item() == pytest.approx(0, abs=1e-6)
+    shifted = ccd_loss(groups, neutral, neutral, rho=1.0, targets=own + 0.3)["bias"].item()
+    assert shifted == pytest.approx(0, abs=1e-6)  # only differences between groups count
+    swapped = ccd_loss(groups, neutral, neutral, rho=1.0, targets=own.flip(0))["bias"].item()
+    assert swapped == pytest.approx(2 * (near - far), rel=1e-5)  # both texts are off by one gap
+    with pytest.raises(ValueError, match=r"expected \(2, 2\)"):
+        ccd_loss(groups, neutral, neutral, rho=1.0, targets=own[:, :1])

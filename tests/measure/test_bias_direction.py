@@ -10,11 +10,15 @@ import sys
 
 import numpy as np
 import pytest
+from tiny_bert import tiny_bert
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder, input_embeddings
+from hf_fairness.measure.audit import built_in_variants
 from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
-from hf_fairness.measure.bias_pairs import EXTENDED, swapped_pairs, two_groups, word_pairs
+from hf_fairness.measure.bias_pairs import EXTENDED, oriented_pairs, swapped_pairs, two_groups, word_pairs
+from hf_fairness.measure.bias_score import bias_score
+from hf_fairness.utils import FairnessWarning
 
 VECTORS = {
     "he": [-1.0, 0.0, 0.2],
@@ -176,3 +180,120 @@ def test_stability_of_draws_and_lists(minilm):
 def test_stability_needs_pairs_and_draws(options, message):
     with pytest.raises(ValueError, match=message):
         direction_stability(VECTORS, **options)
+
+
+FEMALE_FIRST = [(second, first) for first, second in word_pairs()]
+
+
+@pytest.mark.parametrize("pairs", [FEMALE_FIRST, word_pairs()[:5] + FEMALE_FIRST[5:], [list(p) for p in FEMALE_FIRST]])
+def test_the_order_of_a_pair_decides_no_sign(pairs):
+    assert oriented_pairs(pairs) == word_pairs()
+    known = [pair for pair in pairs if set(pair) <= set(VECTORS)]
+    assert bias_direction(VECTORS, known).vector == pytest.approx(bias_direction(VECTORS).vector)
+    vectors = {**VECTORS, "nurse": [0.5, 0.1, 0.2]}
+    scored = bias_score(["a nurse"], vectors, direction=bias_direction(VECTORS, known), names=False)
+    assert scored["female"][0] > 0.0 == scored["male"][0]
+
+
+def test_sentences_are_told_apart_by_their_words(minilm):
+    pairs = swapped_pairs(["She sings.", "My uncle left.", "The queen met her son.", "A boy ran."])[0]
+    straight, turned = (bias_direction(minilm, chosen) for chosen in (pairs, [pair[::-1] for pair in pairs]))
+    assert straight.vector == pytest.approx(turned.vector, abs=1e-6)
+
+
+def test_pairs_that_the_attribute_does_not_know():
+    strange = [("Xeno", "Xena"), ("Xolo", "Xola")]
+    assert oriented_pairs([("he", "she"), *strange]) == [("he", "she"), *strange]
+    assert oriented_pairs([("she", "he"), *(p[::-1] for p in strange)]) == [("he", "she"), *strange]
+    assert oriented_pairs([{"female": "Xena", "male": "Xeno"}]) == [("Xeno", "Xena")]
+    assert oriented_pairs([("she", "a person"), ("a person", "he")]) == [("a person", "she"), ("he", "a person")]
+    mixed = [("he", "she"), ("woman", "man"), {"male": "Xeno", "female": "Xena"}]
+    assert oriented_pairs(mixed) == [("he", "she"), ("man", "woman"), ("Xeno", "Xena")]
+    with pytest.warns(FairnessWarning, match=r"taken as male first.*'male': ..., 'female': ..."):
+        assert oriented_pairs(strange) == strange
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("he", "she"), ("woman", "man"), ("Xeno", "Xena")], r"1 of 3 pairs hold no word.*stand in both orders"),
+        ([("he", "king")], r"Both words of the pair \('he', 'king'\) are male"),
+        ([{"male": "she", "female": "he"}], "contradicts attribute 'gender'"),
+        ([{"men": "he", "women": "she"}], "mappings of these two names"),
+        (["heshe"], "pairs must be pairs of texts"),
+        ([("he", "she", "they")], "pairs must be pairs of texts"),
+        ([], "pairs is empty"),
+    ],
+)
+def test_pairs_that_contradict_themselves(pairs, message):
+    with pytest.raises(ValueError, match=message):
+        oriented_pairs(pairs)
+
+
+def test_an_attribute_with_its_groups_in_another_order():
+    gender = load_attribute("gender")
+    turned = dataclasses.replace(gender, groups=tuple(reversed(gender.groups)))
+    assert word_pairs(turned) == FEMALE_FIRST
+    found = bias_direction(VECTORS, attribute=turned)
+    assert found.groups == ("female", "male")
+    assert found.vector == pytest.approx(-bias_direction(VECTORS).vector)
+
+
+class Counting:
+    """A tiny encoder, and how many texts it was asked for."""
+
+    def __init__(self):
+        texts = built_in_variants(load_attribute("gender"))
+        words = {word.lower().strip(".,") for column in texts.values() for text in column for word in text.split()}
+        self.model, self.tokenizer = tiny_bert([*sorted(words), ".", ","])
+        self.n_texts = 0
+        self.model.register_forward_hook(self._count)
+
+    def _count(self, module, inputs, output):
+        self.n_texts += len(output.last_hidden_state)
+
+    def asked(self, **options):
+        self.n_texts = 0
+        found = bias_score(["a nurse .", "the doctor ."], self.model, tokenizer=self.tokenizer, **options)
+        return found["absolute"], self.n_texts
+
+
+def test_a_direction_is_not_made_twice():
+    tiny = Counting()
+    first, many = tiny.asked()
+    again, few = tiny.asked()
+    assert (again, many > 100 > 10 > few) == (first, True)
+    other, n_texts = Counting().asked()  # the same weights in another object
+    assert (other, n_texts) == (first, few)
+
+
+@pytest.mark.parametrize("change", ["step", "data", "hook", "pooling"])
+def test_a_model_that_changed_is_another_one(change):
+    import torch
+
+    tiny = Counting()
+    first, _ = tiny.asked()
+    options = {}
+    if change == "step":
+        optimizer = torch.optim.SGD(tiny.model.parameters(), lr=0.1)
+        tiny.model(**tiny.tokenizer("she is a nurse", return_tensors="pt")).last_hidden_state[..., 0].sum().backward()
+        optimizer.step()
+    elif change == "data":
+        tiny.model.embeddings.word_embeddings.weight.data[-3] += 1.0  # a word that may stand in no probe
+    elif change == "hook":
+        tiny.model.encoder.layer[0].register_forward_hook(lambda module, inputs, output: output + 0.5)
+    else:
+        options = {"pooling": "max"}
+    second, n_texts = tiny.asked(**options)
+    assert n_texts > 100
+    assert second != first or change == "data"
+
+
+def test_kept_directions_are_bounded(monkeypatch):
+    module = sys.modules["hf_fairness.measure.bias_direction"]
+    monkeypatch.setattr(module, "KEPT", 2)
+    monkeypatch.setattr(module, "_MADE", {})
+    tiny = Counting()
+    for seed in (0, 1, 2, 0):
+        bias_direction(tiny.model, [("she is", "he is"), ("a girl", "a boy")], tokenizer=tiny.tokenizer, seed=seed)
+    assert len(module._MADE) == 2

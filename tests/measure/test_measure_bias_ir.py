@@ -148,6 +148,15 @@ ROWS = [
 VECTORS = {"q": [1.0, 0.0], "a": [1.0, 0.0], "b": [0.0, 1.0], "d": [0.1, 0.1]}
 
 
+@pytest.mark.parametrize("spell", [str, int, lambda flag: "yes" if flag else "No", np.bool_])
+def test_relevance_is_read_whatever_a_file_writes_for_it(folder, spell):
+    rows = read_grep_biasir(folder)
+    spelled = [row | {"relevant": spell(row["relevant"])} for row in rows]
+    assert bias_ir(spelled, model=_random, **FAST) == bias_ir(rows, model=_random, **FAST)
+    with pytest.raises(ValueError, match=r"documents\[1\]\['relevant'\] must be true or false.*got None"):
+        bias_ir([rows[0], rows[1] | {"relevant": None}, *rows[2:]], model=_random, **FAST)
+
+
 def test_prefixes_reach_the_encoder():
     seen = []
 

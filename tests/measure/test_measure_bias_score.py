@@ -19,6 +19,7 @@ from hf_fairness.measure.bias_pairs import swapped_pairs
 from hf_fairness.measure.bias_score import BiasScore, bias_score, most_biased, word_table
 from hf_fairness.scores.bias_score import direction_of
 from hf_fairness.scores.statistics import bootstrap_weights, generator
+from hf_fairness.utils import FairnessWarning
 
 VECTORS = {
     "he": [-1.0, 0.0],
@@ -310,7 +311,9 @@ def test_columns_are_checked():
     with pytest.raises(ValueError, match="would overwrite column 'text_bias_male'"):
         function({"text": ["a"], "text_bias_male": [0.0]})
     with pytest.raises(TypeError, match="Expected a text in row 1 of the batch, column 'text'"):
-        function({"text": ["a", None]})
+        BiasScore("text", VECTORS, on_missing="error")({"text": ["a", None]})
+    with pytest.warns(FairnessWarning, match="rows without a text"):
+        assert function({"text": ["a", None]})["text_bias_absolute"][1] == 0.0
     assert function({"text": []}) == {f"text_bias_{key}": [] for key in ("male", "female", "absolute")}
 
 
@@ -334,7 +337,7 @@ OTHER = BiasDirection(vector=[1.0, 0.0], groups=("young", "old"))
         (
             lambda: bias_score(["a nurse"], VECTORS | {"nurse": [np.nan, 1.0]}),
             ValueError,
-            "Words of 'a nurse': vectors holds 2 value",
+            "Words of 'a nurse': vectors holds 1 value",
         ),
         (
             lambda: bias_score(["a"], VECTORS, direction=BiasDirection(vector=[1.0, 0, 0], groups=("male", "female"))),
@@ -359,3 +362,13 @@ def test_clear_errors(call, error, message):
 def test_most_biased_takes_columns_and_drops_repeats():
     found = most_biased(["a", "b", "a", "c"], {"female": [0.2, 0.3, 0.2, 0.0]}, k=5)
     assert found == {"female": [("b", 0.3), ("a", 0.2)]}
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_a_missing_text_scores_zero():
+    function = BiasScore("text", VECTORS)
+    found = function({"text": ["she", None, float("nan")]})
+    assert all(values[1:] == [0.0, 0.0] for values in found.values())
+    assert [values[0] for values in found.values()] == [function({"text": "she"})[name] for name in found]
+    with pytest.raises(TypeError, match="Expected a text"):
+        BiasScore("text", VECTORS, on_missing="error")({"text": ["she", None]})

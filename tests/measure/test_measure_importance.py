@@ -361,7 +361,7 @@ def test_wrong_models_and_labels(live, rows, tmp_path):
         logits_of(model, "he", tokenizer=tokenizer)
     with pytest.raises(ValueError, match="no logits of two or more classes"):
         logits_of(tiny_bert(WORDS, "BertForMaskedLM")[0], TEXTS, tokenizer=tokenizer)
-    with pytest.raises(ValueError, match="1 of 8 examples have no label, the first in row 2"):
+    with pytest.raises(ValueError, match="1 of 8 rows have no label, the first in row 2"):
         grand(model, TEXTS, [*LABELS[:2], None, *LABELS[3:]], tokenizer=tokenizer)
     with pytest.raises(ValueError, match="got 2 for 8 texts"):
         grand(model, TEXTS, [0, 1], tokenizer=tokenizer)

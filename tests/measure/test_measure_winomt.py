@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+import pandas
 import pytest
 from datasets import Dataset
 
@@ -83,6 +85,11 @@ def test_rows_from_the_published_files(files):
     assert [row["stereotype"] for row in rows] == ["anti", "pro", ""]
     assert [{key: row[key] for key in ROWS[0]} for row in rows] == ROWS
     assert [row["stereotype"] for row in read_winomt(files / "en_pro.txt")] == ["pro"]
+    (files / "en_anti.txt").write_text((files / "en_pro.txt").read_text(encoding="utf-8"), encoding="utf-8")
+    both = read_winomt(files / "en.txt")
+    assert [row["stereotype"] for row in both] == ["", "both", ""]
+    found = winomt(GERMAN, both, lang="de", alignments=LINKS)
+    assert found["accuracy_pro"] == found["accuracy_anti"] == 1.0
     (files / "en_anti.txt").unlink()
     assert [row["stereotype"] for row in read_winomt(files / "en.txt", pro=files / "en_pro.txt")] == ["", "pro", ""]
     translations = read_translations(files / "de.txt")
@@ -212,6 +219,48 @@ def test_errors_name_what_came(options, message):
 def test_errors_in_rows_name_the_row(row, message):
     with pytest.raises(ValueError, match=message):
         winomt(GERMAN[:1], [row], lang="de", alignments=LINKS[:1])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("nothing", [None, NAN, pandas.NA])
+def test_missing_values_are_told_or_count_as_not_known(nothing):
+    for name in ("gender", "sentence", "target_index"):
+        with pytest.raises(ValueError, match=rf"references\[1\] has no '{name}': it is"):
+            winomt(GERMAN, [ROWS[0], ROWS[1] | {name: nothing}, ROWS[2]], lang="de", alignments=LINKS)
+    open_rows = [row | {"stereotype": "pro", "profession": nothing} for row in ROWS]
+    open_rows[0] |= {"stereotype": nothing}
+    found = winomt(GERMAN, open_rows, lang="de", alignments=LINKS)
+    assert found["professions"] == {}
+    assert (found["accuracy_pro"], found["accuracy_anti"]) == (1.0, None)
+    with pytest.raises(ValueError, match=r"predictions\[0\] is .*; expected a text"):
+        winomt([nothing, *GERMAN[1:]], ROWS, lang="de", alignments=LINKS)
+    with pytest.raises(ValueError, match=r"compare_to\[2\] is .*; expected a text"):
+        winomt(GERMAN, ROWS, compare_to=[*GERMAN[:2], nothing], lang="de", alignments=LINKS)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"target_index": 1.5}, r"references\[0\]: target_index 1.5 lies outside .* whole number"),
+        ({"target_index": "x"}, "target_index x lies outside"),
+        ({"target_index": float("inf")}, "target_index inf lies outside"),
+        ({"sentence": 3}, r"references\[0\]: 'sentence' is 3; expected a text"),
+        ({"profession": 2.0}, r"'profession' is 2.0; expected a text"),
+        ({"stereotype": "half"}, r"stereotypes\[0\] is 'half'; expected one of 'pro', 'anti', 'both', ''"),
+    ],
+)
+def test_other_values_are_told(row, message):
+    with pytest.raises(ValueError, match=message):
+        winomt(GERMAN, [ROWS[0] | row, *ROWS[1:]], lang="de", alignments=LINKS)
+
+
+def test_an_index_may_be_a_whole_number_of_any_type():
+    expected = winomt(GERMAN, ROWS, lang="de", alignments=LINKS)
+    for kind in (float, str, numpy.int64):
+        rows = [row | {"target_index": kind(row["target_index"])} for row in ROWS]
+        assert winomt(GERMAN, rows, lang="de", alignments=LINKS) == expected
 
 
 def test_ready_genders_have_no_translation_quality():

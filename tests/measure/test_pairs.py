@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 
-import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap, SwapQuality
-from hf_fairness.measure.pairs import class_labels, read_pairs
+from hf_fairness.measure.pairs import read_pairs
 
 TEXTS = ["he saw the dog", "it rained all day long", "she is pregnant", "her brother ran home", "the sky is blue"]
 LABELS = [0, 1, 1, 0, 1]
@@ -157,24 +156,20 @@ def test_wrong_types():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([0, None, 1], r"1 of 3 examples have no label, the first in row 1 \(None\)"),
+        ([0, None, 1], r"1 of 3 rows have no label, the first in row 1 \(None\)"),
         ([0.0, float("nan")], "first in row 1"),
-        ([0, -1, -1], r"2 of 3 examples have no label, the first in row 1 \(-1\)"),
-        ([0.0, 0.5], "not probabilities"),
+        ([0, -1, -1], r"2 of 3 rows have no label, the first in row 1, 2 \(-1\)"),
+        ([0.0, 0.5], "not whole"),
         (["yes", "no"], "class_encode_column"),
-        ([], "one label per row"),
     ],
 )
 def test_missing_labels(values, message):
+    texts = {"text": TEXTS[: len(values)], "text_counterfactual": SWAPPED[: len(values)]}
     with pytest.raises(ValueError, match=message):
-        class_labels(values)
-    if values:
-        texts = {"text": TEXTS[: len(values)], "text_counterfactual": SWAPPED[: len(values)]}
-        with pytest.raises(ValueError, match=message):
-            read_pairs(Dataset.from_dict({**texts, "label": values}))
+        read_pairs(Dataset.from_dict({**texts, "label": values}))
 
 
-def test_numbers_of_classes():
-    found = class_labels(np.array([2.0, 0.0]))
-    assert found.dtype == np.int64
-    assert found.tolist() == [2, 0]
+def test_the_row_of_a_missing_label_is_that_of_the_data_set():
+    long = {"text": ["He ran.", "She ran.", "He sat."], "counterfactual": [False, True, False], "label": [0, 0, None]}
+    with pytest.raises(ValueError, match="1 of 2 rows have no label, the first in row 2"):
+        read_pairs(Dataset.from_dict(long))

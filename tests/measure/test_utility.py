@@ -143,3 +143,25 @@ def test_columns_of_many_containers():
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(("name", "mark"), [("pairs.tsv", "\t"), ("pairs.csv", ",")])
+def test_sts_of_a_file(tmp_path, name, mark):
+    scores = [0.5, 3.0, 4.5, 1.0, 2.0, 5.0]
+    lines = [mark.join(["index", "sentence1", "sentence2", "score"])]
+    lines += [mark.join([str(i), *pair, str(score)]) for i, (pair, score) in enumerate(zip(PAIRS, scores, strict=True))]
+    file = tmp_path / name
+    file.write_text("\n".join(lines) + "\n")
+    rows = [(*pair, score) for pair, score in zip(PAIRS, scores, strict=True)]
+    expected = measure.sts(WORDS, rows)
+    assert measure.sts(WORDS, str(file)) == measure.sts(WORDS, file) == expected
+    file.write_text(file.read_text() + mark.join(["6", "a", "b", ""]) + "\n")
+    with pytest.raises(ValueError, match="column 'score' must hold numbers"):
+        measure.sts(WORDS, file)
+
+
+@pytest.mark.parametrize(("name", "what"), [("none.tsv", "there is no file"), ("pairs.json", "is no CSV or TSV file")])
+def test_sts_says_which_files_it_reads(tmp_path, name, what):
+    (tmp_path / "pairs.json").write_text("[]")
+    with pytest.raises((ValueError, TypeError), match=rf"{what}.*sentence1, sentence2 and score"):
+        measure.sts(WORDS, str(tmp_path / name))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import evaluate
 import pytest
+from scipy.stats import binom
 
 import hf_fairness
 from hf_fairness.measure.grep_biasir import read_grep_biasir
@@ -35,7 +36,10 @@ def test_real_model_from_a_folder(module, shared, minilm_path):
     result = module.compute(documents=str(file), model=minilm_path, **FAST)
     assert result["male_ratio"] == pytest.approx(11 / 12)
     low, high = result["male_ratio_ci95"]
-    assert 0.5 < low < high == 1.0
+    assert low > 0.5
+    # 11 of 12, the seen outcome counted half: .025 lies beyond either end.
+    assert binom.sf(11, 12, low) + binom.pmf(11, 12, low) / 2 == pytest.approx(0.025, abs=1e-9)
+    assert binom.cdf(10, 12, high) + binom.pmf(11, 12, high) / 2 == pytest.approx(0.025, abs=1e-9)
     assert result["p_value"] == pytest.approx(26 / 4096, abs=0.003)  # 0, 1, 11 or 12 of 12 tosses
     assert result["neutral"]["mean_rank"]["female"] > result["neutral"]["mean_rank"]["male"]
 

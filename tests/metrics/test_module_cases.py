@@ -6,6 +6,7 @@ its result), ``DEGENERATE`` (one entry for each of ``KINDS``), ``PAGE`` (inputs 
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import math
@@ -16,7 +17,10 @@ from functools import cache
 from pathlib import Path
 
 import evaluate
+import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 import hf_fairness
 
@@ -105,6 +109,128 @@ def test_degenerate_input_has_a_value_or_a_clear_error(name, kind):
     result = _compute(name, inputs)
     _check(result, expected)
     assert all(math.isfinite(number) for number in _numbers(result))
+
+
+#: What files and tables write for a value that is not there.
+MISSING = {"None": None, "NA": pd.NA, "NaN": float("nan"), "float32 NaN": np.float32("nan"), "NaT": pd.NaT}
+#: Fields that a row may lack, and a text that names no group.
+OPTIONAL = {"category": "bias_ir", "group": "bias_ir", "profession": "winomt", "stereotype": "winomt"}
+
+
+def _cells(value, path=()):
+    """The path of one cell of each list, and of each field of its row."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _cells(part, (*path, key))
+    elif isinstance(value, list) and value:
+        row = min(1, len(value) - 1)
+        yield (*path, row)
+        yield from _cells(value[row], (*path, row))
+    elif len(path) > 1 and isinstance(path[-2], int):
+        yield path
+
+
+def _put(value, path, new):
+    """A copy with something else in one cell."""
+    if not path:
+        return new
+    changed = copy.copy(value)
+    changed[path[0]] = _put(value[path[0]], path[1:], new)
+    return changed
+
+
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("name", METRICS)
+def test_a_missing_value_in_any_input_is_named_or_optional(name, missing):
+    valid = _case(name).VALID
+    cells = list(dict.fromkeys(_cells(valid)))
+    assert cells
+    for path in cells:
+        inputs = _put(valid, path, MISSING[missing])
+        if OPTIONAL.get(path[-1]) == name:
+            assert all(math.isfinite(number) for number in _numbers(_compute(name, inputs))), path
+            continue
+        with pytest.raises((ValueError, TypeError), match=r"\[1\]|[Rr]ow|holds|must|needs|has no|NaN") as caught:
+            _compute(name, inputs)
+        assert len(str(caught.value).split()) >= 5, (path, str(caught.value))
+        assert "ambiguous" not in str(caught.value), path
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_seed_of_none_is_refused(name):
+    with pytest.raises(ValueError, match=r"seed must be a whole number.*got None"):
+        _compute(name, _case(name).VALID | {"seed": None})
+
+
+#: Modules whose rows have a label of their own, and where it stands.
+LABELLED = {
+    **dict.fromkeys(("demographic_parity", "equal_opportunity", "equalized_odds"), ("groups",)),
+    "bias_ir": ("references", "group"),
+    "crows_pairs": ("rows", "bias_type"),
+    "stereoset": ("rows", "bias_type"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+@pytest.mark.parametrize("labels", [("b", "b\0"), (2**63, 2**63 + 1), ("", " "), ("1", "1.0")])
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_that_differ_stay_apart(name, labels):
+    """Two labels of the input are renamed: every number stays."""
+    if name == "bias_ir" and "" in labels:
+        return  # there, no group
+    valid = _case(name).VALID
+    place, *field = LABELLED[name]
+    old = list(dict.fromkeys(row[field[0]] if field else row for row in valid[place]))[:2]
+    new = dict(zip(old, labels, strict=True))
+    rows = [
+        row | {field[0]: new.get(row[field[0]], row[field[0]])} if field else new.get(row, row) for row in valid[place]
+    ]
+    before, after = (_numbers(_compute(name, inputs)) for inputs in (valid, valid | {place: rows}))
+    assert sorted(before) == pytest.approx(sorted(after))
+
+
+#: Inputs of rows that numpy would read as numbers, exact in half precision or not needed exactly.
+NUMBERS = {
+    "bias_ir": "predictions",
+    "crows_pairs": "scores",
+    "stereoset": "scores",
+    "equalized_odds": "probabilities",
+    "demographic_parity": "predictions",
+}
+
+
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+@pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_tensors_in_half_precision_are_read_as_their_numbers(name, as_list):
+    valid, key = _case(name).VALID, NUMBERS[name]
+    tensor = torch.tensor(valid[key], dtype=torch.bfloat16)
+    given = list(tensor) if as_list else tensor
+    expected = _compute(name, valid | {key: tensor.float().tolist()})
+    assert _numbers(_compute(name, valid | {key: given})) == _numbers(expected)
+
+
+#: Modules that take clusters, and how many rows their inputs have.
+CLUSTERED = {"demographic_parity": 8, "equal_opportunity": 8, "equalized_odds": 8, "cced": 2}
+
+
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_clusters_of_any_kind(name):
+    valid, n = _case(name).VALID, CLUSTERED[name]
+    labels = [row // 2 if n > 2 else row for row in range(n)]
+    expected = _compute(name, valid | {"clusters": labels})
+    for given in (torch.tensor(labels), list(torch.tensor(labels)), np.array(labels), pd.Series(labels)):
+        assert _compute(name, valid | {"clusters": given}) == expected
+    for missing in MISSING.values():
+        with pytest.raises(ValueError, match=r"clusters holds 1 row.s. without a label, the first in row 1"):
+            _compute(name, valid | {"clusters": [labels[0], missing, *labels[2:]]})
+    one = _compute(name, valid | {"clusters": [7] * n})
+    intervals = [key for key in one if key.endswith("_ci95")]
+    assert intervals
+    assert [key for key in intervals if one[key] is not None] == []
+    assert all(math.isfinite(number) for number in _numbers(one))
 
 
 def test_every_kind_of_degenerate_input_is_answered():

@@ -44,6 +44,14 @@ def test_rows_columns_and_counts_agree(module):
     assert result["versions"]["female"]["n_neutral"] == 0
 
 
+def test_rows_marked_in_a_text_file(module):
+    row = {"male": "He left.", "female": "She left.", "neutral": "They left."}
+    same = dict.fromkeys(GROUPS, "It rains.")
+    rows = [row | {"has_terms": "True"}, same | {"has_terms": "False"}]
+    result = module.compute(variants=rows)
+    assert (result["polarity_accuracy"], result["n"], result["n_skipped"]) == (1.0, 1, 1)
+
+
 def test_triples_written_by_people(module, shared):
     lines = (shared / "data/winogender/all_sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
     versions: dict[str, list[str]] = {name: [] for name in GROUPS}

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from datasets import ClassLabel, Dataset
 
+from hf_fairness import FairnessWarning
 from hf_fairness.refine import balance, split
 
 
@@ -59,9 +60,26 @@ def test_within_a_label_every_group_has_as_many(corpus, method):
 
 def test_a_column_may_hold_any_number_of_groups():
     rows = Dataset.from_dict({"faith": ["a"] * 5 + ["b"] * 3 + ["c"] * 9 + [None] * 2})
-    assert Counter(balance(rows, group_column="faith")["faith"]) == {"a": 3, "b": 3, "c": 3, None: 2}
-    up = balance(rows, group_column="faith", method="up")
+    with pytest.warns(FairnessWarning, match="2 of 19 rows lack a value in faith"):
+        assert Counter(balance(rows, group_column="faith")["faith"]) == {"a": 3, "b": 3, "c": 3, None: 2}
+    with pytest.warns(FairnessWarning, match="they all stay"):
+        up = balance(rows, group_column="faith", method="up")
     assert Counter(up["faith"]) == {"a": 9, "b": 9, "c": 9, None: 2}
+
+
+@pytest.mark.parametrize("method", ["down", "up"])
+@pytest.mark.parametrize("empty", [None, float("nan")])
+def test_rows_that_lack_a_text_or_a_label_stay(method, empty):
+    texts = ["He ran.", "He sat.", "She ran.", None, "He left.", "Rain.", "She sat."]
+    scores = [1.0, 1.0, 1.0, 1.0, empty, 0.0, 1.0]
+    rows = Dataset.from_dict({"text": texts, "score": scores, "n": list(range(7))}).filter(lambda row: row["n"] != 5)
+    with pytest.warns(FairnessWarning, match=r"2 of 6 rows lack a value in text, score, the first is row 3"):
+        made = balance(rows, text_columns="text", within="score", method=method)
+    assert set(made["n"]) == {0, 1, 2, 3, 4, 6}
+    with pytest.warns(FairnessWarning, match="1 of 6 rows lack a value in text"):
+        assert 3 in balance(rows, text_columns="text", method=method)["n"]
+    with pytest.raises(ValueError, match="Fill or leave out these rows, or pass on_missing='skip'"):
+        balance(rows, text_columns="text", on_missing="error")
 
 
 def test_only_the_groups_asked_for_are_balanced():

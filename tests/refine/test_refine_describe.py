@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
+from hf_fairness import FairnessWarning
 from hf_fairness.refine import PERCENTILES, compensate, describe, replace, subtract
 from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
 
@@ -82,6 +83,22 @@ def test_the_result_is_plain_and_says_its_convention(many):
     assert "strictly above" in found["meta"]["convention"]
     assert found["meta"]["direction"] == "higher scores are worse"
     assert found["percentiles"][2]["share_duplicated"] == pytest.approx(0.6, abs=0.15)
+
+
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_rows_without_a_text_are_counted_apart():
+    whole = Dataset.from_dict({"text": ["He ran.", "She sat.", "Rain."], "score": [1.0, 0.9, 0.8]})
+    holed = Dataset.from_dict({"text": ["He ran.", "She sat.", "Rain.", None], "score": [1.0, 0.9, 0.8, 0.7]})
+    options = {"score_columns": "score", "text_columns": "text", "percentiles": [1]}
+    with pytest.warns(FairnessWarning, match="describe: 1 of 4 rows lack a value in text"):
+        found = describe(holed, holed, **options)
+    assert (found["n"], found["n_missing"], found["refined"]["n_missing"]) == (4, 1, 1)
+    assert found["groups"] == describe(whole, **options)["groups"] == found["refined"]["groups"]
+    assert found["percentiles"][0]["n_with_terms"] == 2
+    with pytest.raises((ValueError, TypeError), match=r"lack a value|Expected a text"):
+        describe(holed, on_missing="error", **options)
+    added = compensate(holed, percentile=1, text_columns="text", score_columns="score")
+    assert added["text"][:] == ["He ran.", "She sat.", "Rain.", None, "She ran.", "He sat."]
 
 
 def test_equal_scores_have_nothing_above():

@@ -13,6 +13,7 @@ from datasets import ClassLabel, Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hf_fairness import FairnessWarning
 from hf_fairness.refine import TextFeatures, ZTest, z_filter, z_filter_report, z_table
 from hf_fairness.refine.text_features import length_class, words_of
 from hf_fairness.scores.statistics import generator
@@ -245,9 +246,13 @@ def test_the_report_of_a_filter():
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
         ({"dataset": {"text": ["a"]}}, TypeError, r"takes a datasets\.Dataset"),
         ({"dataset": single(["a", "b"], [0, 0])}, ValueError, "two at least"),
-        ({"dataset": single(["a", "b"], [0, -1])}, ValueError, "label -1, which is none"),
-        ({"dataset": single(["a", None], [0, 1])}, ValueError, "row 1 has no text"),
-        ({"dataset": single(["a", "b"], [0, None])}, ValueError, "label None"),
+        ({"dataset": single(["a", "b"], [0, -1])}, ValueError, r"1 of 2 rows have no label, the first in row 1 \(-1\)"),
+        ({"dataset": single(["a", None], [0, 1]), "on_missing": "error"}, ValueError, "1 of 2 rows lack a value in"),
+        (
+            {"dataset": single(["a", "b"], [0, None])},
+            ValueError,
+            r"have no label, the first in row 1 \(None\)",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(arguments, error, message):
@@ -268,6 +273,17 @@ def test_errors_say_what_is_wrong(arguments, error, message):
 def test_tests_out_of_range(options, message):
     with pytest.raises(ValueError, match=message):
         ZTest(**options)
+
+
+def test_rows_without_a_text_count_for_nothing_and_stay():
+    rows = single(["no rain"] * 90 + ["no sun"] * 30, [1] * 90 + [0] * 30)
+    holed = single(["no rain"] * 90 + ["no sun"] * 30 + [None] * 5, [1] * 90 + [0] * 30 + [1] * 5)
+    with pytest.warns(FairnessWarning, match="5 of 125 rows lack a value in text"):
+        kept = z_filter(holed, text_columns="text", batch_size=None)
+    alone = z_filter(rows, text_columns="text", batch_size=None)
+    assert kept["text"][:] == [*alone["text"], *[None] * 5]
+    with pytest.warns(FairnessWarning):
+        assert (z_table(holed, text_columns="text").counts == z_table(rows, text_columns="text").counts).all()
 
 
 def test_features_may_be_none_at_all():

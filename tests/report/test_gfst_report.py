@@ -75,6 +75,22 @@ def test_a_gap_counts_by_its_distance_to_the_ideal(report):
     assert "p = 0.02 (Holm)" in found["improved"][0]
 
 
+def test_a_comparison_without_an_interval_is_unclear(report, tmp_path):
+    """Two models that never differ have none: neither is better, and nothing is left out."""
+    for part in report["comparisons"].values():
+        for gaps in part.values():
+            for value in gaps.values():
+                value["difference_ci95"] = None
+    for part in report["winomt"].values():
+        part |= dict.fromkeys(("accuracy_ci95", "delta_r_ci95"))
+    found = findings(report)
+    assert (found["worse"], found["improved"]) == ([], [])
+    assert found["unclear"][0] == "Against baseline: WinoMT Acc, ΔR, BLEU"
+    assert gfst_table(report)[2][3] == "0.800"
+    assert "None" not in gfst_card_section(report, "a model")
+    assert write_gfst_report(report, tmp_path)
+
+
 def test_the_control_is_said_to_explain_the_gain(report):
     lines = cautions(report)
     assert any("The control explains 83% of the gain in accuracy" in line for line in lines)

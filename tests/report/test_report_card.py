@@ -11,7 +11,17 @@ import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
 
-from hf_fairness.report import card_metadata, card_section, model_index_entries, update_card
+from hf_fairness.report import (
+    card_metadata,
+    card_section,
+    delta_table,
+    model_index_entries,
+    render_html,
+    summarize,
+    text_table,
+    update_card,
+    write_report,
+)
 
 CARD = """---
 # a comment of the author
@@ -97,6 +107,30 @@ def test_nothing_worse_is_said_too(minimal):
     text = card_section(after, before=before)
     assert "No measure here got clearly worse." in text
     assert "No utility was compared" in text
+
+
+def without_intervals(value):
+    """A report in which no interval could be had."""
+    if isinstance(value, dict):
+        return {key: None if key.endswith("_ci95") else without_intervals(part) for key, part in value.items()}
+    return value
+
+
+def test_audits_without_intervals_are_shown_and_nothing_is_judged(before, after, control, training, tmp_path):
+    old, new, same = (without_intervals(audit) for audit in (before, after, control))
+    for text in (
+        card_section(new, before=old, control=same, training=training),
+        card_section(new),
+        render_html(new, before=old, control=same, training=training),
+        text_table(delta_table(new, old, same)),
+        summarize(delta_table(new, old, same)),
+    ):
+        assert "None" not in str(text)
+        assert "nan" not in str(text)
+    rows = delta_table(new, old, same)
+    assert not {row.verdict for row in rows} & {"improved", "worse"}
+    assert write_report(new, tmp_path, before=old, control=same, training=training)
+    assert all(entry.metric_args["ci95"] is None for entry in model_index_entries(new))
 
 
 def test_table_has_equal_columns_whatever_the_names(before, after):

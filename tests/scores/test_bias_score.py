@@ -188,8 +188,8 @@ def test_summary_holds_every_text_with_means_and_intervals():
     assert result["male"] == [0.0, -0.2, 0.0]
     assert result["absolute"] == [0.1, 0.5, 0.0]
     assert result["absolute_mean"] == pytest.approx(0.2)
-    low, high = result["absolute_mean_ci95"]
-    assert 0.0 <= low < 0.2 < high <= 0.5
+    # Student's with 2 degrees of freedom, cut at 0: the squares of the deviations .1, .3, .2 sum to .14.
+    assert result["absolute_mean_ci95"] == pytest.approx([0.0, 0.2 + 4.302653 * (0.14 / 2 / 3) ** 0.5])
     assert result["n"] == result["meta"]["n"] == 3
     assert result["meta"]["form"] == "raw"
     assert "male is negative, female positive" in result["meta"]["direction"]

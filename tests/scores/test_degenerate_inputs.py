@@ -6,7 +6,9 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from hf_fairness.measure import probe
 from hf_fairness.scores.bias_score import cosines, direction_of
@@ -35,8 +37,22 @@ INPUTS = {
     "huge": GOOD * 1e150,
     "tiny": GOOD * 1e-150,
     "integers": np.arange(48).reshape(12, 4),
+    "bfloat16": torch.tensor(GOOD, dtype=torch.bfloat16),
+    "rows of bfloat16": list(torch.tensor(GOOD, dtype=torch.bfloat16)),
+    "None": [[None, *row[1:]] for row in GOOD.tolist()],
+    "NA": [[pd.NA, *row[1:]] for row in GOOD.tolist()],
+    "a row of None": [None, *GOOD[1:].tolist()],
 }
 SHIFTED = OTHER[::-1] + 1
+
+
+def _first_column(value):
+    """Of an input with columns; others as they are."""
+    if isinstance(value, list):
+        return [None if row is None else row[0] for row in value]
+    return value[:, 0] if value.ndim == 2 and math.prod(value.shape) else value
+
+
 FAST = {"n_bootstrap": 50}
 SCORES = {
     "seat": lambda value: seat_test(value, OTHER, GOOD, SHIFTED, n_samples=200, **FAST),
@@ -48,10 +64,10 @@ SCORES = {
     "structure": lambda value: similarity_structure(value, OTHER, GOOD, OTHER, **FAST),
     "probe": lambda value: probe(embeddings={"a": value, "b": OTHER}, folds=3, **FAST),
     "sts": lambda value: sts(value, OTHER, np.arange(12), **FAST),
-    "sts gold": lambda value: sts(GOOD, OTHER, value[:, 0] if value.size and value.ndim == 2 else value, **FAST),
+    "sts gold": lambda value: sts(GOOD, OTHER, _first_column(value), **FAST),
 }
 #: Where a value is defined; everywhere else an error is due.
-SCALES = {"huge", "tiny", "integers"}
+SCALES = {"huge", "tiny", "integers", "bfloat16", "rows of bfloat16"}
 DEFINED = {
     "seat": SCALES | {"one row", "all rows equal", "same as the other", "too few rows"},
     "cced": SCALES | {"zero vectors", "one zero vector", "all rows equal", "same as the other"},

@@ -39,7 +39,9 @@ def test_rule_made_variants_have_their_polarity():
     data = Dataset.from_dict({"text": ["She met her brother.", "The king spoke to him.", "Rain."]})
     triples = data.map(GroupVariants("text"), batched=True)
     result = measure(triples, n_bootstrap=50)
-    assert (result["polarity_accuracy"], result["polarity_accuracy_ci95"]) == (1.0, [1.0, 1.0])
+    assert result["polarity_accuracy"] == 1.0
+    # Both texts right: half the square of the least rate is .025.
+    assert result["polarity_accuracy_ci95"] == [pytest.approx(0.05**0.5), 1.0]
     assert (result["n"], result["n_skipped"]) == (2, 1)
 
 

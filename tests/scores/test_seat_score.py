@@ -47,14 +47,25 @@ def test_gold_embeddings(shared):
     assert seat.effect_size(s_x, s_y, ddof=0) == pytest.approx(gold["effect_size_ddof0"], abs=1e-5)
 
 
-def test_words_of_a_side_are_resampled_alike_in_every_test():
+def test_interval_is_the_exact_one_of_a_standardised_difference():
+    from scipy.stats import nct
+
     rng = np.random.default_rng(0)
-    s = rng.normal(size=(3, 6))
-    words = {"x_words": list("aabbcc"), "y_words": list("ddeeff"), "seed": 3}
-    draws = seat.bootstrap_effect_sizes(s[0], s[1], **words)
-    again = seat.bootstrap_effect_sizes(s[0] + 5, s[1] + 5, **words)
-    assert draws == pytest.approx(again)
-    assert np.unique(draws.round(9)).size <= 10 * 10  # three words a side: ten multisets each
+    x, y = rng.normal(size=8) + 1.0, rng.normal(size=8)
+    low, high = seat.effect(x, y).interval
+    spread = np.sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2)
+    t = (x.mean() - y.mean()) / spread / 0.5  # sqrt(1/8 + 1/8)
+    for end, tail in ((low, 0.025), (high, 0.975)):
+        delta = end / np.sqrt(15 / 14 * (1 - end**2 * 4 / 15)) if end else 0.0  # d over the total spread, undone
+        assert nct.sf(t, 14, delta / 0.5) == pytest.approx(tail, abs=1e-6)
+
+
+def test_shift_of_all_associations_changes_no_effect():
+    s = np.random.default_rng(0).normal(size=(2, 6))
+    words = {"x_words": list("aabbcc"), "y_words": list("ddeeff")}
+    first, again = seat.effect(*s, **words), seat.effect(*(s + 5), **words)
+    assert first.interval == pytest.approx(again.interval)
+    assert first.influence == pytest.approx(again.influence)
 
 
 def test_interval_brackets_the_effect_and_widens_with_clusters():
@@ -86,10 +97,20 @@ def test_constant_encoder_gives_zero_with_a_warning():
     assert (result["effect_size"], result["p_value"]) == (0.0, 1.0)
 
 
-def test_mean_absolute_does_not_let_signs_cancel():
-    results = [{"effect_size": 1.0}, {"effect_size": -0.5}]
-    draws = [np.array([1.0, 1.2]), np.array([-0.4, -0.6])]
-    found = seat.mean_absolute(results, draws)
+def test_mean_absolute_does_not_let_signs_cancel_and_allows_for_chance():
+    effects = [seat.Effect(1.0, [0.6, 1.4], {"a": 1.0}), seat.Effect(-0.5, [-0.9, -0.1], {"b": 1.0})]
+    found = seat.mean_absolute(effects)
     assert found["mean_abs_effect_size"] == 0.75
-    assert found["mean_abs_effect_size_ci95"] == pytest.approx([0.705, 0.895])
-    assert seat.mean_absolute([], []) == {"mean_abs_effect_size": None, "mean_abs_effect_size_ci95": None}
+    low, high = found["mean_abs_effect_size_ci95"]
+    assert 0.3 < low < 0.5 < 1.0 < high < 1.2
+    by_chance = [seat.Effect(value, [value - 0.8, value + 0.8], {value: 1.0}) for value in (0.4, -0.4, 0.3)]
+    assert seat.mean_absolute(by_chance)["mean_abs_effect_size_ci95"][0] == 0.0
+    assert seat.mean_absolute([]) == {"mean_abs_effect_size": None, "mean_abs_effect_size_ci95": None}
+
+
+def test_change_of_a_model_to_itself_is_no_change():
+    effects = [
+        seat.Effect(1.0, [0.6, 1.4], {"a": 1.0, "b": 0.5}),
+        seat.Effect(-0.5, [-0.9, -0.1], {"a": 0.2, "c": 1.0}),
+    ]
+    assert seat.change_interval(effects, effects, absolute=True) == pytest.approx([0.0, 0.0], abs=1e-7)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hf_fairness.scores import permutation as pt
 from hf_fairness.scores import statistics as st
@@ -71,42 +72,44 @@ def test_uneven_clusters_keep_means_over_values():
     assert result.p_value == pytest.approx(1 / 6)
 
 
-def test_bootstrap_interval_matches_theory_and_covers():
+def test_interval_of_a_mean_matches_theory_and_covers():
     rng = np.random.default_rng(0)
     values = rng.normal(size=400)
-    low, high = st.bootstrap_ci(values)
-    half = 1.96 * values.std(ddof=1) / 20
-    assert (low, high) == (
-        pytest.approx(values.mean() - half, abs=0.01),
-        pytest.approx(values.mean() + half, abs=0.01),
-    )
-    covered = np.mean(
-        [
-            low <= 0.0 <= high
-            for low, high in (st.bootstrap_ci(rng.normal(size=60), n_bootstrap=400, seed=i) for i in range(300))
-        ]
-    )
-    assert 0.90 <= covered <= 0.98, covered
+    half = stats.t.ppf(0.975, 399) * values.std(ddof=1) / 20
+    assert st.mean_interval(values) == pytest.approx([values.mean() - half, values.mean() + half])
+    draws = rng.normal(size=(4000, 6))  # Student's interval is exact; 3 standard errors of a share of 4000 are .0103
+    covered = np.mean([low <= 0.0 <= high for low, high in map(st.mean_interval, draws)])
+    assert covered == pytest.approx(0.95, abs=0.0103)
 
 
-def test_clustered_bootstrap_is_wider_and_counts_rows():
+def test_clusters_widen_the_interval_of_a_mean_and_rows_are_counted():
     rng = np.random.default_rng(0)
     words = np.repeat(np.arange(10), 20)
     values = rng.normal(size=10)[words] + 0.1 * rng.normal(size=200)
-    plain, clustered = st.bootstrap_ci(values), st.bootstrap_ci(values, clusters=words)
+    plain, clustered = st.mean_interval(values), st.mean_interval(values, clusters=words)
     assert clustered[1] - clustered[0] > 2 * (plain[1] - plain[0])
-    means = st.bootstrap_means([1.0, 1.0, 1.0, 5.0], clusters=["a", "a", "a", "b"], n_bootstrap=500)
-    assert set(means.round(6)) == {1.0, 2.0, 5.0}  # aa; ab is the mean of four rows; bb
+    means = values.reshape(10, 20).mean(axis=1)  # clusters of one size: the interval of their means
+    assert clustered == pytest.approx(st.mean_interval(means))
+    drawn = st.bootstrap_means([1.0, 1.0, 1.0, 5.0], clusters=["a", "a", "a", "b"], n_bootstrap=500)
+    assert set(drawn.round(6)) == {1.0, 2.0, 5.0}  # aa; ab is the mean of four rows; bb
+
+
+@pytest.mark.parametrize("sizes", [[8, 8, 8], [22, 1, 1], [3, 5, 9, 14], [1] * 40, [10**9, 1, 1]])
+def test_degrees_of_freedom_are_those_of_the_quadratic_form(sizes):
+    """Deviations of units with unit variance from the weighted mean, weighted: (trace V)^2 / trace V^2."""
+    weights = np.array(sizes) / np.sum(sizes)
+    residuals = weights[:, None] * (np.eye(len(sizes)) - weights)
+    covariance = residuals @ residuals.T
+    expected = np.trace(covariance) ** 2 / np.sum(covariance**2)
+    assert 1.0 <= st.freedom_of(sizes) <= len(sizes) - 1.0
+    if max(sizes) < 10**9:  # beyond, rounding has the last word
+        assert st.freedom_of(sizes) == pytest.approx(expected)
 
 
 def test_paired_columns_are_resampled_together():
     noise = np.random.default_rng(0).normal(size=200) * 100
-    low, high = st.bootstrap_ci(np.stack([noise + 1, noise], axis=1), statistic=lambda m: m[:, 0] - m[:, 1])
-    assert low == pytest.approx(1.0)
-    assert high == pytest.approx(1.0)
-    result = st.paired_difference(noise + 1, noise)
-    assert result["difference"] == pytest.approx(1.0)
-    assert result["difference_ci95"] == pytest.approx([1.0, 1.0])
+    means = st.bootstrap_means(np.stack([noise + 1, noise], axis=1))
+    assert st.percentile_interval(means[:, 0] - means[:, 1]) == pytest.approx([1.0, 1.0])
 
 
 def test_same_seed_and_keys_give_the_same_stream():
@@ -131,10 +134,10 @@ def test_chunks_do_not_change_results(monkeypatch):
         (lambda: pt.permutation_test([1.0], [1.0], x_clusters=["a"]), "both sides or for none"),
         (lambda: pt.permutation_test([1.0], [1.0], n_samples=0), "n_samples"),
         (lambda: pt.permutation_test([[1.0]], [1.0]), "1 dimension"),
-        (lambda: st.bootstrap_ci([]), "at least 1"),
-        (lambda: st.bootstrap_ci([1.0, 2.0], clusters=["a"]), "one label per row"),
+        (lambda: st.mean_interval([]), "at least 1"),
+        (lambda: st.mean_interval([1.0, 2.0], clusters=["a"]), "one label per row"),
+        (lambda: st.bootstrap_means([1.0, 2.0], clusters=["a"]), "one label per row"),
         (lambda: st.percentile_interval([1.0], confidence=1.0), "between 0 and 1"),
-        (lambda: st.paired_difference([1.0], [1.0, 2.0]), "same rows"),
         (lambda: st.as_values(["a"], "scores"), "scores must be numbers"),
     ],
 )

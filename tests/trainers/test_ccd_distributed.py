@@ -60,6 +60,9 @@ def test_two_processes_give_the_losses_of_one(runs, mode):
         np.testing.assert_allclose(column(two, key), column(one, key), rtol=1e-5)
     for key in ("loss_bias", "loss_rep", "eval_loss_bias", "eval_loss_rep"):  # logged with four digits
         np.testing.assert_allclose(column(two, key), column(one, key), atol=1.1e-4)
+    for found in (one, two):
+        parts = np.add(column(found, "eval_loss_bias"), column(found, "eval_loss_rep"))
+        assert np.allclose(parts, column(found, "eval_loss"), rtol=1e-5)
     losses = column(one, "eval_loss")
     assert losses[-1] < 0.98 * losses[0]  # they do not agree by standing still
     assert two["final"] == pytest.approx(min(column(two, "eval_loss")), rel=1e-4)

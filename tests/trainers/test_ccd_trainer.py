@@ -62,6 +62,36 @@ def test_logs_named_parts_and_keeps_the_best_checkpoint(tiny_bert, triples, conf
     assert trainer.evaluate()["eval_loss"] == pytest.approx(min(losses), rel=1e-4)
 
 
+def test_validation_parts_add_up_to_the_loss_with_a_smaller_last_batch(tiny_bert, triples, config):
+    settings = {"validation_rows": 10, "per_device_eval_batch_size": 8, "num_train_epochs": 2}
+    trainer = CCDTrainer(tiny_bert, config(**settings), triples)
+    trainer.train()
+    parts = [np.array(logged(trainer, f"eval_loss{part}")) for part in ("", "_bias", "_rep")]
+    assert len(parts[0]) > 3
+    assert np.allclose(parts[1] + parts[2], parts[0], rtol=1e-5)
+    found = trainer.evaluate(metric_key_prefix="test")
+    assert found["test_loss_bias"] + found["test_loss_rep"] == pytest.approx(found["test_loss"], rel=1e-5)
+    whole = CCDTrainer(tiny_bert, config(**settings | {"per_device_eval_batch_size": 10}), triples)
+    whole.model.load_state_dict(trainer.model.state_dict())
+    assert whole.evaluate()["eval_loss_bias"] == pytest.approx(found["test_loss_bias"], rel=1e-4)
+
+
+def test_control_takes_the_gaps_of_other_rows(tiny_bert, triples, config):
+    control = CCDTrainer(tiny_bert, config(shuffle_gaps=True, max_steps=3), triples)
+    method = CCDTrainer(tiny_bert, config(max_steps=3), triples)
+    width = method.train_dataset[0]["label"].shape[0]
+    assert control.train_dataset[0]["label"].shape[0] == control.eval_dataset[0]["label"].shape[0] == width + 2
+    own = np.exp(-(np.stack(list(control.references["train"].distances.values()), 1) ** 2) / 2 / control.kernel.rho**2)
+    taken = np.stack([row["label"][width:].numpy() for row in control.train_dataset])
+    assert np.allclose(sorted(map(tuple, own)), sorted(map(tuple, taken)), atol=1e-5)
+    assert not any(np.allclose(a, b, atol=1e-7) for a, b in zip(own, taken, strict=True))
+    for trainer in (method, control):  # into one folder: the last checkpoint is of the control
+        trainer.train()
+    assert logged(control, "loss_rep")[0] == 0 < logged(control, "loss_bias")[0]  # dropout is off, and yet it pulls
+    with pytest.raises(ValueError, match="shuffle_gaps = True"):
+        method.train(resume_from_checkpoint=f"{control.args.output_dir}/checkpoint-3")
+
+
 def test_dropout_is_off_in_training_only(tiny_bert, triples, config):
     noisy = CCDTrainer(model=tiny_bert, args=config(max_steps=1, dropout=True), train_dataset=triples)
     noisy.train()
@@ -133,6 +163,17 @@ def test_rows_without_terms_are_skipped_and_counted(tiny_bert, triples, config):
     trainer.train()
     saved = json.loads((Path(trainer.args.output_dir) / "checkpoint-2" / "ccd_config.json").read_text())
     assert (saved["n_skipped"], saved["beta"], saved["rho"]) == (12, 1.0, trainer.kernel.rho)
+
+
+def test_other_text_columns_are_no_groups(tiny_bert, triples, config):
+    """A label of strings, a headline or a source beside the variants changes nothing."""
+    alone = CCDTrainer(tiny_bert, config(max_steps=2), triples)
+    others = {"label": "good", "headline": "News", "source": "a customer", "id": "7", "frame": "f"}
+    beside = CCDTrainer(tiny_bert, config(max_steps=2), triples.map(lambda row: others | row | {"text": row["male"]}))
+    for trainer in (alone, beside):
+        trainer.train()
+    assert beside.groups == ["male", "female"]
+    assert logged(beside, "loss") == logged(alone, "loss")
 
 
 def test_resume_gives_the_same_weights(tiny_bert, triples, config, tmp_path):
@@ -250,10 +291,10 @@ def one_group(rows):
     [
         (lambda d: d.remove_columns("neutral"), {}, "Column 'neutral' is missing"),
         (lambda d: d, {"group_columns": ["male", "femal"]}, "'femal' is missing.*Did you mean 'female'"),
-        (one_group, {}, r"text of 1 group\(s\) \(female\)"),
-        (lambda d: d.select([]), {}, "the data set is empty"),
-        (lambda d: d.map(lambda _: {"has_terms": False}), {}, "no text holds a term"),
-        (lambda d: d.map(lambda _: {"male": "a", "female": "a", "neutral": "a"}), {}, "no text holds a term"),
+        (one_group, {}, "no attribute fits: male, female"),
+        (lambda d: d.select([]), {}, "The data set is empty"),
+        (lambda d: d.map(lambda _: {"has_terms": False}), {}, "None of the 96 rows holds an attribute term"),
+        (lambda d: d.map(lambda _: {"male": "a", "female": "a", "neutral": "a"}), {}, "None of the 96 rows"),
         (
             lambda d: d.map(lambda _, i: {"male": " " if i == 3 else "he"}, with_indices=True),
             {},
@@ -265,11 +306,10 @@ def one_group(rows):
             "holds no text",
         ),
         (
-            lambda d: d.map(lambda row: {"text": row["male"]}),
-            {},
-            "Is one of male, female, text the source text",
+            lambda d: d.rename_column("male", "neutral_x"),
+            {"group_columns": ["female", "neutral_x"]},
+            "cannot be told apart",
         ),
-        (lambda d: d.rename_column("male", "neutral_x"), {}, "cannot be told apart"),
         (lambda d: d.select([0]), {}, "cannot be split"),
         (lambda d: d, {"validation_rows": 96}, "cannot be split"),
         (lambda d: d.select(range(9)), {"dataloader_drop_last": True}, "do not fill one global batch of 16"),

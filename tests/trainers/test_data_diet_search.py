@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from diet_world import rows, vectors
 
+from hf_fairness.scores.rankings import keep
+from hf_fairness.scores.statistics import over_seeds
+from hf_fairness.trainers import DataDietConfig
 from hf_fairness.trainers.recipes import DataDietArguments, HeadClassifier, run_data_diet
 from hf_fairness.trainers.recipes import data_diet_grid as grid
 from hf_fairness.trainers.recipes.data_diet_choice import choose, spearman
 from hf_fairness.trainers.recipes.data_diet_data import prepare
-from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+from hf_fairness.trainers.recipes.data_diet_measures import against
+from hf_fairness.utils import FairnessWarning
+
+#: Of most of these small searches.
+pytestmark = pytest.mark.filterwarnings("ignore:.*the choice fell on b = 0:hf_fairness.utils.FairnessWarning")
 
 SMALL = {
     "n_seeds": 6,
@@ -24,7 +35,6 @@ SMALL = {
     "factual_fractions": [0.5],
     "counterfactual_fractions": [0.0, 0.3],
     "first_fractions": [0.0, 0.5, 1.0],
-    "counterfactual_base": "changed",
     "max_auc_drop": 0.1,
 }
 
@@ -213,7 +223,7 @@ def test_bad_data_is_refused(encoder, tmp_path):
     settings, good = arguments(encoder, tmp_path), rows(60, 0)
     with pytest.raises(ValueError, match="no column 'label'"):
         prepare(settings, good.remove_columns("label"))
-    with pytest.raises(ValueError, match="not one of 0, 1, the first is row 0 with '2'"):
+    with pytest.raises(ValueError, match="not in the map: row 0 has the label 2, and the classes are 0, 1"):
         prepare(settings, good, test=good.map(lambda row: {"label": row["label"] + 2}))
     with pytest.raises(ValueError, match="holds 1 kinds of labels"):
         prepare(settings, good.map(lambda row: {"label": 1}))
@@ -221,3 +231,70 @@ def test_bad_data_is_refused(encoder, tmp_path):
         prepare(settings, good.map(lambda row: {"text": "it rained"}))
     with pytest.raises(ValueError, match="say which is positive"):
         prepare(settings, good.map(lambda row, number: {"label": number % 3}, with_indices=True))
+
+
+QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "epochs": 2, "max_auc_drop": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [
+        (
+            {"counterfactual_base": "all"},
+            ["vanilla_ge spends .*keeps 0 at b = 0.3", "unhealthy_random spends its share on texts without"],
+        ),
+        ({"counterfactual_fractions": [0.0]}, ["healthy_random: the choice fell on b = 0.*no score plays a part"]),
+    ],
+)
+def test_what_a_choice_does_not_show_is_said(encoder, tmp_path, changes, messages):
+    settings = arguments(encoder, tmp_path, **{**QUICK, **changes})
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = run_data_diet(settings, rows(300, 0), validation=rows(100, 1), test=rows(100, 2))
+    said = "\n".join(found["cautions"])
+    for message in messages:
+        assert re.search(message, said)
+        assert re.search(message, "\n".join(str(each.message) for each in heard))
+    for name in ("tables.md", "report.html"):
+        text = html.unescape(found["files"][name].read_text()).replace("\\", "")  # as Markdown escapes it
+        assert all(caution in text for caution in found["cautions"])
+    assert "kept/flipped DP, the paper's eq. 3" in found["files"]["tables.md"].read_text()
+
+
+def test_by_default_every_ranking_keeps_equally_many(encoder, tmp_path):
+    settings = arguments(encoder, tmp_path, **QUICK)
+    assert settings.counterfactual_base == DataDietConfig(output_dir="unused").counterfactual_base == "changed"
+    data = prepare(settings, rows(300, 0), validation=rows(100, 1), test=rows(100, 2))
+    scores = {"ge": np.where(data.train.changed, 1.0 + np.arange(data.n), 0.0)[None]}
+    sizes = {
+        name: len(grid.rows_of(grid.Cell(name, 0.5, 0.3), data, scores, 0, 0, settings.counterfactual_base))
+        for name in settings.rankings
+    }
+    assert len(set(sizes.values())) == 1, sizes
+    with pytest.warns(FairnessWarning, match=r"'unhealthy_random' spends 90 of its 90 places .* keeps 0 of \d+"):
+        kept = keep(
+            "unhealthy_random",
+            {"ge": scores["ge"][0]},
+            data.train.changed,
+            factual_fraction=0.5,
+            counterfactual_fraction=0.3,
+            counterfactual_base="all",
+        )
+    assert not kept.counterfactual.any()
+
+
+@pytest.mark.parametrize("change", ["test", "positive"])
+def test_what_is_measured_on_scores_nothing_anew(found, encoder, tmp_path, change):
+    """Scores depend on the training texts and the model; a cell is trained and measured in one stage."""
+    shutil.copytree(found["files"]["tables.md"].parent.parent, tmp_path / "out")
+
+    def keys():
+        stages = json.loads((tmp_path / "out" / "manifest.json").read_text())["stages"]
+        return {stage["stage"]: stage["key"] for stage in stages}
+
+    before = keys()
+    settings = arguments(encoder, tmp_path / "out", **({"positive_label": "0"} if change == "positive" else {}))
+    given = {"validation": rows(400, 1), "test": rows(60, 9) if change == "test" else rows(600, 2)}
+    run_data_diet(settings, rows(1200, 0), **given)
+    changed = {stage for stage, key in keys().items() if before[stage] != key}
+    assert changed == {"grid", "model", "report"} | ({"features"} if change == "test" else set())

@@ -1,8 +1,9 @@
 """From a text data set and an encoder to a mitigated encoder with an honest card.
 
-Stages: ``variants`` (male, female, neutral ... of every text) -> ``audit_before`` -> ``train`` -> ``control`` (the
-same training without the bias part) -> ``audit_after`` and ``audit_control`` -> ``report`` -> ``model`` (a folder
-ready to publish). Each is kept in a folder of the output directory; a killed run goes on where it stopped.
+Stages: ``variants`` (male, female, neutral ... of every text, in three parts: rows to train on, rows that choose the
+checkpoint, rows for the audits alone) -> ``audit_before`` -> ``train`` -> ``control`` (see :data:`CONTROL`) ->
+``audit_after`` and ``audit_control`` -> ``report`` -> ``model`` (a folder ready to publish). Each is kept in a folder
+of the output directory; a killed run goes on where it stopped.
 
 Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*.
 """
@@ -19,10 +20,14 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset, load_from_disk
+from transformers import TrainerCallback
 
 from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
-from hf_fairness.measure.audit import audit
+from hf_fairness.measure.audit import audit, built_in_variants
+from hf_fairness.measure.held_out import frames_of, split_frames
+from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.report import card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
 from hf_fairness.runs import Run, atomic_write_text
@@ -35,8 +40,18 @@ from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)
 
-#: Name of the set of variants that the training data themselves give where the package carries none.
-VALIDATION = "validation rows"
+#: Name of the set of variants that the data themselves give: rows of frames that no training and no choice has seen.
+HELD_OUT = "held-out rows"
+#: Parts of the data that are kept from training, in the order in which they are drawn.
+_PARTS = ("audit", "validation")
+#: Fewer rows than this cannot be trained on.
+MIN_ROWS = 20
+#: What the control is, as reports and cards say it.
+CONTROL = (
+    "the method's own training with one change: each text's gap between groups is pulled to the gap that another text "
+    "(drawn at random) has under the original encoder, and not to 0. Rows, order, steps up to the kept checkpoint, "
+    "optimiser, weights of the loss, seed and dropout (as for the method) are the same"
+)
 _EMBEDDINGS = "embeddings.npz"
 
 
@@ -73,11 +88,11 @@ def run_ccd(
     settings = training_settings(config)
     with Run(config.output_dir, {**asdict(arguments), "training": settings}, resume=arguments.resume) as run:
         pipeline = _Pipeline(run, arguments, config, attribute, settings)
-        counts = pipeline.variants(rows, text_column)
         evaluation = dict(evaluation or {})
+        counts = pipeline.variants(rows, text_column, evaluation)
         before = pipeline.audit("audit_before", evaluation, sts_pairs, None)
-        training = pipeline.train("train", bias=True)
-        control_training = pipeline.train("control", bias=False) if arguments.control else None
+        training = pipeline.train("train")
+        control_training = pipeline.train("control", stop=training["kept_step"]) if arguments.control else None
         sweep = pipeline.sweep() if arguments.sweep else None
         after = pipeline.audit("audit_after", evaluation, sts_pairs, "train")
         control = pipeline.audit("audit_control", evaluation, sts_pairs, "control") if control_training else None
@@ -135,40 +150,95 @@ class _Pipeline:
         path = Path(self.base_model)
         return path if path.exists() else self.base_model
 
-    def variants(self, rows: Dataset, column: str | None) -> dict[str, int]:
-        """Rows with one text per group and a neutral one, saved; and how many were kept and left out."""
+    def variants(self, rows: Dataset, column: str | None, evaluation: Mapping[str, Any]) -> dict[str, int]:
+        """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
 
         def work(folder: Path) -> dict[str, int]:
             made, other_language = rows, 0
             if column is not None:
                 other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
                 function = GroupVariants(column, attribute=self.attribute)
-                made = rows.map(function, batched=True, remove_columns=rows.column_names, desc="Making variants")
-            kept = made.filter(lambda flag: flag, input_columns="has_terms") if "has_terms" in made.features else made
-            if len(kept) == 0:
-                raise ValueError(
-                    f"None of the {len(rows)} rows holds a term of {self.attribute.name} "
-                    f"({self.attribute.language}): "
-                    "check the column, the attribute and the language of the texts."
-                )
-            limit = min(len(kept), self.arguments.max_rows or len(kept))
-            kept.select(range(limit)).save_to_disk(folder)
-            return {
-                "n_rows": len(rows),
-                "n_without_terms": len(rows) - len(kept),
-                "n_other_language": other_language,
-                "n": limit,
-            }
+                others = [name for name in rows.column_names if name != CLUSTER_COLUMN]
+                made = rows.map(function, batched=True, remove_columns=others, desc="Making variants")
+            kept, counts = self._rows(made, given=column is None, evaluation=evaluation)
+            frames = list(kept[CLUSTER_COLUMN])
+            counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}
+            parts = self._split(frames, others=bool(evaluation) or built_in_variants(self.attribute) is not None)
+            held_out = {row for part in parts.values() for row in part.tolist()}
+            parts["train"] = np.array([row for row in range(len(kept)) if row not in held_out], dtype=np.intp)
+            for name, part in parts.items():
+                if len(part):  # a folder of no rows cannot be read back
+                    kept.select(part).save_to_disk(folder / name)
+            return {**counts, **{f"n_{name}": len(part) for name, part in parts.items()}}
 
-        inputs = [rows, column, self.attribute.digest, self.arguments.max_rows]
-        counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs)
+        strategy = str(getattr(self.config.eval_strategy, "value", self.config.eval_strategy))
+        inputs = [
+            *(rows, column, self.attribute.digest, self.arguments.max_rows, _content(evaluation)),
+            *(self.config.group_columns, self.config.neutral_column, self.config.validation_rows),
+            *(self.config.seed, strategy == "no"),
+        ]
+        counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=2)
         return counts
+
+    def _rows(self, made: Dataset, *, given: bool, evaluation: Mapping[str, Any]) -> tuple[Dataset, dict[str, int]]:
+        """Rows with terms, their groups, neutral text and frame; and how many were left out for what reason."""
+        groups = (self.config.group_columns if given else None) or list(self.attribute.group_names)
+        neutral = self.config.neutral_column if given else NEUTRAL
+        read = read_variants(made, groups=groups, neutral=neutral)
+        kept = made.select(np.flatnonzero(read.kept)).select_columns([*groups, neutral])
+        if neutral != NEUTRAL:
+            kept = kept.rename_column(neutral, NEUTRAL)
+        limit = min(len(kept), self.arguments.max_rows or len(kept))
+        sets = [*evaluation.values(), built_in_variants(self.attribute)]
+        names = self.attribute.group_names
+        tests = [text for rows in sets if rows is not None for text in read_variants(rows, groups=names).neutral]
+        texts = read.neutral[:limit]
+        clusters = [None] * limit if read.clusters is None else list(read.clusters[:limit])
+        frames = frames_of(texts + tests, clusters + [None] * len(tests))
+        tested = set(frames[limit:])
+        rows = [row for row in range(limit) if frames[row] not in tested]
+        if len(rows) < limit:
+            logger.warning("%d rows are near-duplicates of texts that the audits measure: left out.", limit - len(rows))
+        if len(rows) < MIN_ROWS:
+            raise ValueError(
+                f"{len(rows)} of the {len(made)} rows of {self.arguments.dataset} can be trained on (they hold a term "
+                f"of {self.attribute.name} and are no near-duplicates of a text that is measured), expected at least "
+                f"{MIN_ROWS}. Give texts about the groups ({', '.join(groups)}) with --dataset."
+            )
+        chosen = kept.select(rows).add_column(CLUSTER_COLUMN, [frames[row] for row in rows])
+        return chosen, {"n_without_terms": read.n_skipped, "n_in_evaluation": limit - len(rows)}
+
+    def _split(self, frames: list[int], *, others: bool) -> dict[str, np.ndarray]:
+        """Rows of each part that is held out; an error where the audits would have nothing to measure on."""
+        tenth = min(1000, max(2, len(frames) // 10))
+        evaluates = getattr(self.config.eval_strategy, "value", self.config.eval_strategy) != "no"
+        sizes = dict(zip(_PARTS, (tenth, (self.config.validation_rows or tenth) if evaluates else 0), strict=True))
+        parts = split_frames(frames, sizes, seed=self.config.seed)
+        short = [name for name, size in sizes.items() if size and not len(parts[name])]
+        if not short:
+            return parts
+        message = (
+            f"The {len(frames)} rows are near-duplicates of {len(set(frames))} text(s), so no {' and no '.join(short)} "
+            "rows from other texts than those trained on can be held out."
+        )
+        if "validation" in short or not others:
+            raise ValueError(
+                f"{message} Give more varied texts; or texts to measure on with --evaluation and, to train without "
+                "validation, --eval_strategy no."
+            )
+        logger.warning("%s The audits measure on the other sets alone.", message)
+        return parts
+
+    def part(self, name: str) -> Dataset | None:
+        """One part of the rows, None if it is empty."""
+        folder = self.run.folder("variants") / name
+        return load_from_disk(folder) if folder.is_dir() else None
 
     def audit(self, name: str, evaluation: dict[str, Any], sts_pairs: Any, trained: str | None) -> dict[str, Any]:
         """Audit of the base model (``trained=None``) or of what a training stage left."""
 
         def work(folder: Path) -> dict[str, Any]:
-            sets = evaluation or self._validation_rows()
+            sets = {**evaluation, **self._held_out()}
             model = self.base_model if trained is None else str(self.run.folder(trained) / "model")
             found = audit(
                 model,
@@ -195,45 +265,52 @@ class _Pipeline:
         report: dict[str, Any] = self.run.stage(name, work, inputs=inputs)
         return {**report, "model": self.base_name if trained is None else self.model_name}
 
-    def _validation_rows(self) -> dict[str, Any]:
-        """Held-out rows of the training data, for an attribute without texts of its own."""
-        from hf_fairness.measure.audit import built_in_variants
+    def _held_out(self) -> dict[str, Variants]:
+        """Rows of the data that no training and no choice of a checkpoint sees."""
+        rows = self.part("audit")
+        return {} if rows is None else {HELD_OUT: read_variants(rows, groups=self._groups())}
 
-        if built_in_variants(self.attribute) is not None:
-            return {}
-        rows = load_from_disk(self.run.folder("variants"))
-        held_out = min(1000, max(2, len(rows) // 10))
-        return {VALIDATION: rows.select(range(len(rows) - held_out, len(rows)))}
+    def train(self, name: str, *, stop: int | None = None) -> dict[str, Any]:
+        """Train on all processes; returns what the run was made of, its losses and the step that was kept.
 
-    def train(self, name: str, *, bias: bool) -> dict[str, Any]:
-        """Train on all processes; returns what the run was made of and its losses."""
+        Args:
+            name: of the stage.
+            stop: makes it the control, see :data:`CONTROL`, which ends at this step.
+        """
 
         def work(folder: Path) -> dict[str, Any]:
             own = self._config(folder / "checkpoints")
-            if not bias:
-                own.bias_weight, own.dropout = 0.0, True
-            trainer = CCDTrainer(self.base_model, own, load_from_disk(self.run.folder("variants")))
+            callbacks = []
+            if stop is not None:
+                own.shuffle_gaps, own.load_best_model_at_end = True, False
+                callbacks = [_StopAt(stop)]
+            rows, validation = self.part("train"), self.part("validation")
+            trainer = CCDTrainer(self.base_model, own, rows, validation, callbacks=callbacks)
             card = trainer.model.model_card_data
             card.base_model = self._base_id()
             card.first_save = False  # or a folder's name is looked up on the Hub as if it were an id
             trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
             trainer.save_model(str(folder / "model"))
             trainer.accelerator.wait_for_everyone()
+            best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
+            kept = int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step
             if is_main_process():
                 shutil.rmtree(own.output_dir, ignore_errors=True)
             run = {**trainer.describe_run(), "base_model": self.base_name}
-            return {"run": run, "history": trainer.state.log_history}
+            return {"run": run, "history": trainer.state.log_history, "kept_step": kept}
 
-        inputs = [self._base_key(), self.run.key("variants"), self.settings, bias]
-        result: dict[str, Any] = self.run.stage(name, work, inputs=inputs, collective=True, keep_partial=True)
+        inputs = [self._base_key(), self.run.key("variants"), self.settings, stop]
+        result: dict[str, Any] = self.run.stage(
+            name, work, inputs=inputs, version=2, collective=True, keep_partial=True
+        )
         return result
 
     def sweep(self) -> list[dict[str, Any]]:
         """One training per beta, and CCED and similarity structure of each."""
 
         def work(folder: Path) -> list[dict[str, Any]]:
-            rows = load_from_disk(self.run.folder("variants"))
-            found = sweep_beta(self.base_model, self._config(folder), rows, betas=BETAS)
+            rows, validation = self.part("train"), self.part("validation")
+            found = sweep_beta(self.base_model, self._config(folder), rows, validation, betas=BETAS)
             table = []
             for entry in found if is_main_process() else []:
                 path = entry.pop("output_dir")
@@ -241,7 +318,7 @@ class _Pipeline:
                     path,
                     reference=self.base_model,
                     attribute=self.attribute,
-                    variants=self._validation_rows(),
+                    variants=self._held_out(),
                     seat_tests=[],
                     device=str(self.config.device),
                     **self._resamples(),
@@ -259,7 +336,13 @@ class _Pipeline:
     def _config(self, output_dir: Path) -> CCDConfig:
         own = copy.deepcopy(self.config)
         own.output_dir, own.push_to_hub = str(output_dir), False
+        own.group_columns, own.neutral_column = self._groups(), NEUTRAL
         return own
+
+    def _groups(self) -> list[str]:
+        """The group columns of the rows as the first stage saved them."""
+        rows = self.part("train")
+        return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
 
     def report(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> list[str]:
         """Report files, with a picture of the embeddings before and after."""
@@ -285,6 +368,18 @@ class _Pipeline:
         return {"name": self.model_name}
 
 
+class _StopAt(TrainerCallback):
+    """Ends a training after a given step; schedule and order of rows stay those of the whole training."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Say so to the trainer."""
+        if state.global_step >= self.step:
+            control.should_training_stop = True
+
+
 def _content(data: Any) -> Any:
     """Something `content_key` takes, for variants and pairs in any of the forms that audits take."""
     if isinstance(data, Mapping):
@@ -303,6 +398,8 @@ def _describe(
         "data": Path(arguments.dataset).name if Path(arguments.dataset).exists() else arguments.dataset,
         "n": run["n_train"],
         "n_validation": run["n_eval"],
+        "n_held_out": counts["n_audit"],
+        "n_in_evaluation": counts["n_in_evaluation"],
         "n_skipped": counts["n_without_terms"] + run["n_skipped"],
         "n_other_language": counts["n_other_language"],
         "rho": run["rho"],
@@ -316,7 +413,8 @@ def _describe(
             "seed": run["seed"],
             "lora": run["lora"],
             "dropout": run["dropout"],
+            "kept_step": training["kept_step"],
         },
-        "control": "the same texts, steps and seed with dropout, trained on the representation part alone",
+        **({"control": CONTROL} if arguments.control else {}),
         "loss_curve": history,
     }

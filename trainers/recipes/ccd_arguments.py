@@ -38,7 +38,8 @@ class CCDArguments:
     evaluation: list[str] | None = field(
         default=None,
         metadata={
-            "help": "Further files to measure CCED on: one text column per group and `neutral`, best not made by rules."
+            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
+            "Near-duplicates of theirs are not trained on."
         },
     )
     sts_pairs: str | None = field(
@@ -47,7 +48,10 @@ class CCDArguments:
     )
     control: bool = field(
         default=True,
-        metadata={"help": "Also train the control: same texts, steps and seed, without the bias part of the loss."},
+        metadata={
+            "help": "Also train the control: same rows, steps, seed and loss, but each text's gap between groups is "
+            "pulled to another text's original gap instead of to 0."
+        },
     )
     sweep: str | None = field(
         default=None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from hf_fairness.report.data_diet import write_diet_report
 from hf_fairness.runs import Run, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
-from hf_fairness.trainers.recipes.data_diet_choice import stability, summarize
+from hf_fairness.trainers.recipes.data_diet_choice import cautions, stability, summarize
 from hf_fairness.trainers.recipes.data_diet_data import DietData, prepare
 from hf_fairness.trainers.recipes.data_diet_features import Features, HeadLearner, distinct_texts, encode
 from hf_fairness.trainers.recipes.data_diet_grid import Cell, all_cells, rows_of, run_grid
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +40,8 @@ PLACES = ("output_dir", "resume", "device", "features_cache")
 
 CONVENTION = (
     "paired: the same texts with their group words flipped, changed texts only, 1 - |difference of positive rates| "
-    "between the versions about one group and about the other (kept/flipped: between texts as they are and flipped); "
+    "between the versions about one group and about the other (kept/flipped: between texts as they are and flipped, "
+    "which is equation 3 of the paper); "
     "group: different texts of different groups; fractions chosen on validation texts by the mean over seeds, test "
     "numbers reported; intervals: Student's over seeds, on these texts; p: exact sign-flip test over seeds, two-sided, "
     "not corrected for the number of comparisons"
@@ -65,13 +68,15 @@ def run_data_diet(
         group_set: texts of different groups with labels, for group metrics.
 
     Returns:
-        The report: ``data``, ``table``, ``choices``, ``best``, ``curves``, ``trade_off``, ``stability``, ``cost``,
-        ``meta``; ``files``: paths of what was written, and ``model``: its folder, or None.
+        The report: ``data``, ``table``, ``choices``, ``best``, ``cautions``, ``curves``, ``trade_off``, ``stability``,
+        ``cost``, ``meta``; ``files``: paths of what was written, and ``model``: its folder, or None.
 
     Raises:
+        ImportError: the extra ``report`` is not installed.
         ValueError: bad data; see :func:`~hf_fairness.trainers.recipes.data_diet_data.prepare`.
         RunLockedError: another run works in the same folder.
     """
+    check_packages(*REPORT)
     data = prepare(arguments, train, text_column=text_column, validation=validation, test=test, group_set=group_set)
     with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
         search = _Search(run, arguments, data)
@@ -95,9 +100,15 @@ class _Search:
     def __post_init__(self) -> None:
         self._learner: Any = None
         groups = self.data.groups
+        train, *measured = (
+            [split.texts, split.counterfactuals, split.labels]
+            for split in (self.data.train, self.data.validation, self.data.test)
+        )
+        #: Of what is trained on, and of everything that is read.
+        self.train_key = content_key(train, len(self.data.classes))
         self.data_key = content_key(
-            *([split.texts, split.counterfactuals, split.labels] for split in (self.data.train,)),
-            *([split.texts, split.counterfactuals, split.labels] for split in (self.data.validation, self.data.test)),
+            train,
+            *measured,
             [] if groups is None else [groups.texts, [str(group) for group in groups.groups], groups.labels],
             [self.data.attribute.digest, self.data.names, self.data.positive],
         )
@@ -145,6 +156,7 @@ class _Search:
         return _load_arrays(self.run.folder("scores") / SCORES)
 
     def _training_inputs(self) -> list[Any]:
+        """What scores depend on: not on the texts that are measured, nor on which label is the positive one."""
         a = self.arguments
         how = [
             a.mode,
@@ -157,8 +169,7 @@ class _Search:
             a.learning_rate,
             a.hidden,
         ]
-        source = self.run.key("features") if a.mode == "fast" else self._model_key(a.model_name_or_path)
-        return [source, self.data_key, how]
+        return [self._model_key(a.model_name_or_path), self.train_key, how]
 
     def grid(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, Any]]:
         """Every cell for every seed; finished cells of a killed run are kept."""
@@ -183,7 +194,8 @@ class _Search:
         def work(folder: Path) -> dict[str, Any]:
             return self._final(chosen, scores, folder)
 
-        self.run.stage("model", work, inputs=[self.run.key("grid"), asdict(chosen), self.arguments.seed])
+        inputs = [self.run.key("grid"), asdict(chosen), self.arguments.seed, self.data.classes]
+        self.run.stage("model", work, inputs=inputs)
         return self.run.folder("model")
 
     def _final(self, chosen: Cell, scores: dict[str, NDArray[np.float64]], folder: Path) -> dict[str, Any]:
@@ -199,6 +211,9 @@ class _Search:
         """Everything that was found, as plain values."""
         arguments, data = self.arguments, self.data
         found = summarize(results, arguments, data.n)
+        found["cautions"] = cautions(results, found["choices"], arguments, data.n, int(data.train.changed.sum()))
+        for caution in found["cautions"]:
+            warnings.warn(caution, FairnessWarning, stacklevel=3)
         shown = {key: value for key, value in asdict(arguments).items() if key not in PLACES}
         for key in ("model_name_or_path", "dataset", "validation", "test", "group_set"):
             shown[key] = _reader_name(shown[key])
@@ -248,7 +263,7 @@ class _Search:
                 _save_arrays(folder / SCORES, {"ge": scores["ge"]})
                 return {}
 
-            inputs = [self.run.key(f"features_{number}"), *self._training_inputs()[1:]]
+            inputs = [self._model_key(name), *self._training_inputs()[1:]]
             self.run.stage(f"scores_{number}", work, inputs=inputs)
             arrays = _load_arrays(self.run.folder(f"scores_{number}") / SCORES)
             found[_reader_name(name) or name] = arrays["ge"].mean(axis=0)

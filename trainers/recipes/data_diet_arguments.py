@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.scores.rankings import BASES, RANKINGS
+from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
 from hf_fairness.trainers.recipes.data_diet_heads import HeadSettings
 
 MODES = ("fast", "full")
@@ -99,10 +99,11 @@ class DataDietArguments:
         default_factory=lambda: list(SECOND), metadata={"help": f"Rankings of experiment 2, of {', '.join(RANKINGS)}."}
     )
     counterfactual_base: str = field(
-        default="all",
+        default=DEFAULT_BASE,
         metadata={
-            "help": "What b is a share of: `all` examples, as in the paper, where texts without terms take their rank "
-            "too; or the `changed` ones, so that every ranking keeps equally many."
+            "help": "What b is a share of: the `changed` examples, which have a counterfactual, so that every ranking "
+            "keeps equally many; or `all`, as in the paper, where texts without terms take their rank too and "
+            "ascending rankings keep hardly any counterfactual."
         },
     )
     max_auc_drop: float = field(

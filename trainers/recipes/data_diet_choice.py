@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.scores.rankings import RANKINGS, count, spent_on_copies
+from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
 from hf_fairness.trainers.recipes.data_diet_grid import BASELINES, Cell, experiments
-from hf_fairness.trainers.recipes.data_diet_measures import GROUP, PAIRED, against, over_seeds
+from hf_fairness.trainers.recipes.data_diet_measures import GROUP, PAIRED, against
 
 Results = Mapping[str, Mapping[str, Any]]
+
+#: Range of every measure, and of the relative change of an AUC, which cannot fall by more than all of it.
+RATE = {"low": 0.0, "high": 1.0}
+CHANGE = {"low": -1.0}
 
 
 def auc_change(results: Results, name: str, part: str) -> list[float | None]:
@@ -24,7 +30,7 @@ def auc_change(results: Results, name: str, part: str) -> list[float | None]:
 def criterion(results: Results, name: str, select_by: str) -> float | None:
     """Mean over seeds of the measure that decides: paired on the validation texts, or on the texts of groups."""
     part = "validation" if select_by in PAIRED else "groups"
-    mean: float | None = over_seeds(results[name]["measures"][part][select_by])["mean"]
+    mean: float | None = over_seeds(results[name]["measures"][part][select_by], **RATE)["mean"]
     return mean
 
 
@@ -45,7 +51,7 @@ def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments
     found = []
     for each in cells:
         value = criterion(results, each.name, arguments.select_by)
-        change = over_seeds(auc_change(results, each.name, "validation"))["mean"]
+        change = over_seeds(auc_change(results, each.name, "validation"), **CHANGE)["mean"]
         if value is not None and change is not None and change >= -arguments.max_auc_drop:
             sign = -1.0 if arguments.select_by == "flip_rate" else 1.0
             found.append((sign * value, -float(np.mean(results[each.name]["n_rows"])), each.name, change))
@@ -90,12 +96,54 @@ def summarize(results: Results, arguments: DataDietArguments, n: int) -> dict[st
     }
 
 
+def cautions(
+    results: Results, choices: Mapping[str, Any], arguments: DataDietArguments, n: int, changed: int
+) -> list[str]:
+    """What must be known before a choice is believed: shares spent on copies, and choices in which no score had a say.
+
+    Args:
+        results: of the grid.
+        choices: of :func:`summarize`.
+        arguments: of the search.
+        n: number of factual examples.
+        changed: how many of them have a counterfactual.
+
+    Returns:
+        Sentences.
+    """
+    found = []
+    for ranking, cells in experiments(arguments).get("2", {}).items():
+        if RANKINGS[ranking].counterfactual is None:
+            continue
+        few = {}
+        for each in cells:
+            kept = round(float(np.mean(results[each.name]["n_rows"])) - count(each.factual, n))
+            if each.ranking in RANKINGS and spent_on_copies(kept, each.counterfactual, changed):
+                few[each.counterfactual] = kept
+        if few:
+            shares = ", ".join(f"{kept} at b = {share:g}" for share, kept in sorted(few.items()))
+            found.append(
+                f"{ranking} spends its share on texts without a counterfactual, which it ranks first; of {changed} "
+                f"counterfactuals it keeps {shares}. Count b in those that there are: counterfactual_base=changed."
+            )
+    for ranking, choice in choices.items():
+        if choice is None or not RANKINGS[ranking].scores:
+            continue
+        chosen = next(each for each in experiments(arguments)["2"][ranking] if each.name == choice["name"])
+        if chosen.counterfactual == 0.0 and RANKINGS[ranking].factual is None:
+            found.append(
+                f"{ranking}: the choice fell on b = 0. No counterfactual is kept and no score plays a part in it: it "
+                f"is a random {chosen.factual:.0%} of the examples, the same as of the ranking random."
+            )
+    return found
+
+
 def entry(results: Results, name: str, n: int) -> dict[str, Any]:
     """One line of the table: rows used, test measures with intervals, differences from vanilla and from CDA."""
     cell = results[name]
     rows = float(np.mean(cell["n_rows"]))
     measures = {
-        part: {key: over_seeds(values) for key, values in cell["measures"][part].items()}
+        part: {key: over_seeds(values, **RATE) for key, values in cell["measures"][part].items()}
         for part in ("validation", "test", "groups")
         if part in cell["measures"]
     }
@@ -107,7 +155,7 @@ def entry(results: Results, name: str, n: int) -> dict[str, Any]:
         "n_rows": rows,
         "share_of_cda": rows / float(np.mean(results["cda"]["n_rows"])),
         "share_of_cda_with_copies": rows / (2 * n),
-        "auc_change": {part: over_seeds(auc_change(results, name, part)) for part in ("validation", "test")},
+        "auc_change": {part: over_seeds(auc_change(results, name, part), **CHANGE) for part in ("validation", "test")},
         "measures": measures,
         "against": {
             other: {
@@ -135,9 +183,9 @@ def _points(results: Results, rankings: Mapping[str, Sequence[Cell]]) -> dict[st
                 "factual_fraction": each.factual,
                 "counterfactual_fraction": each.counterfactual,
                 "n_rows": float(np.mean(results[each.name]["n_rows"])),
-                "auc_change": over_seeds(auc_change(results, each.name, "test")),
+                "auc_change": over_seeds(auc_change(results, each.name, "test"), **CHANGE),
                 **{
-                    part: {key: over_seeds(results[each.name]["measures"][part][key]) for key in keys}
+                    part: {key: over_seeds(results[each.name]["measures"][part][key], **RATE) for key in keys}
                     for part, keys in wanted.items()
                     if part in results[each.name]["measures"]
                 },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,11 +18,13 @@ from hf_fairness.maps import row_draw
 from hf_fairness.measure.pairs import read_pairs
 from hf_fairness.refine import balance
 from hf_fairness.refine.columns import column_values
+from hf_fairness.scores.class_labels import Label, class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
 
 Rows = NDArray[np.intp]
-#: Part of the training texts that is held out where no validation or test set is given.
+#: Part of the training texts that is held out where no validation or test set is given: in it, every label and group
+#: has its share.
 HELD_OUT = 0.1
 
 
@@ -155,7 +158,7 @@ def prepare(
 
     Args:
         arguments: columns, attribute, and the seed of the split.
-        train: training texts; without the other sets, a tenth is held out for each.
+        train: training texts; without the other sets, a tenth of every label and group is held out for each.
         text_column: column of the texts, in all sets.
         validation: texts to choose fractions on.
         test: texts to report on.
@@ -168,32 +171,61 @@ def prepare(
         ValueError: a missing column, labels that are missing or unknown, one class only, no text with terms.
     """
     attribute = load_attribute(arguments.attribute, language=arguments.language)
-    sets = _hold_out(train, validation, test, seed=arguments.seed)
-    classes = _classes(sets["train"], arguments.label_column)
-    positive = _positive(classes, arguments.positive_label)
-    splits = {name: _split(name, rows, text_column, classes, attribute, arguments) for name, rows in sets.items()}
+    column = arguments.label_column
+    sets = {"train": train, "validation": validation, "test": test}
+    sets = {name: rows for name, rows in sets.items() if rows is not None}
+    labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
+    known = getattr(train.features[column], "names", None)
+    classes = _classes(labels["train"], known, column)
+    positive = _positive(classes, arguments.positive_label, known)
+    numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
+    for name, rows in sets.items():
+        _check(rows, [text_column], name)
+    parts = {name: (rows, np.arange(len(rows))) for name, rows in sets.items()}
+    missing = [name for name in ("validation", "test") if name not in sets]
+    if missing:
+        strata = list(zip(numbers["train"].tolist(), _about(train, text_column, attribute), strict=True))
+        for name, chosen in _hold_out(strata, missing, seed=arguments.seed).items():
+            parts[name] = train, chosen
+    splits = {
+        name: _split(
+            rows.select(chosen), numbers[name if name in sets else "train"][chosen], text_column, attribute, arguments
+        )
+        for name, (rows, chosen) in parts.items()
+    }
     groups = None
     if group_set is not None:
-        _check(group_set, [text_column, arguments.label_column, arguments.group_column], "group_set")
+        _check(group_set, [text_column, arguments.group_column], "group_set")
         groups = GroupTexts(
             [str(text) for text in column_values(group_set, text_column)],
-            np.array([str(group) for group in column_values(group_set, arguments.group_column)]),
-            _numbers(group_set, arguments.label_column, classes, "group_set"),
+            np.array([str(group) for group in _labels(group_set, arguments.group_column, "group_set")]),
+            places(_labels(group_set, column, "group_set"), classes, f"Column {column!r} of the group_set"),
         )
     return DietData(
         **splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=arguments.names
     )
 
 
-def _hold_out(train: Dataset, validation: Dataset | None, test: Dataset | None, *, seed: int) -> dict[str, Dataset]:
-    """The three sets; those that are missing are parts of the training texts."""
-    found = {"validation": validation, "test": test}
-    order, size = generator(seed, "held out").permutation(len(train)), max(1, round(HELD_OUT * len(train)))
-    for name, rows in found.items():
-        if rows is None:
-            found[name], order = train.select(np.sort(order[:size])), order[size:]
-    kept = train if len(order) == len(train) else train.select(np.sort(order))
-    return {"train": kept, **{name: rows for name, rows in found.items() if rows is not None}}
+def _about(rows: Dataset, text_column: str, attribute: Attribute) -> list[str]:
+    """Group that most terms of each text belong to."""
+    return [str(attribute.polarity(str(text))) for text in column_values(rows, text_column)]
+
+
+def _hold_out(strata: Sequence[Hashable], missing: Sequence[str], *, seed: int) -> dict[str, Rows]:
+    """Rows of the parts that are held out, and of the rest as ``train``: each with its share of every stratum.
+
+    Rows of a stratum, in random order, are spread evenly over an order of all; a run of this order holds as many of a
+    stratum as its share, to within one row.
+    """
+    n = len(strata)
+    draws, key, ranks = generator(seed, "held out").permutation(n), np.zeros(n), Counter[Hashable]()
+    counts = Counter(strata)
+    for row in draws.tolist():
+        key[row] = (ranks[strata[row]] + 0.5) / counts[strata[row]]
+        ranks[strata[row]] += 1
+    order, size = draws[np.argsort(key[draws], kind="stable")], max(1, round(HELD_OUT * n))
+    found = {name: np.sort(order[place * size : (place + 1) * size]) for place, name in enumerate(missing)}
+    return {"train": np.sort(order[len(missing) * size :]), **found}
 
 
 def _check(rows: Dataset, columns: Sequence[str], name: str) -> None:
@@ -202,57 +234,42 @@ def _check(rows: Dataset, columns: Sequence[str], name: str) -> None:
         raise ValueError(f"The {name} set has no column {missing[0]!r}. Its columns: {', '.join(rows.column_names)}.")
 
 
-def _names(rows: Dataset, column: str) -> list[str | None]:
-    """Labels as texts: 1, 1.0 and "1" are one label."""
-    values = column_values(rows, column)
-    return [
-        None if value is None or value != value else str(int(value) if isinstance(value, (bool, float)) else value)
-        for value in values
-    ]
+def _labels(rows: Dataset, column: str, name: str) -> list[Label]:
+    _check(rows, [column], name)
+    names = getattr(rows.features[column], "names", None)
+    return read_labels(column_values(rows, column), f"Column {column!r} of the {name} set", names=names)
 
 
-def _classes(rows: Dataset, column: str) -> list[str]:
-    _check(rows, [column], "train")
-    names = _names(rows, column)
-    found = sorted({name for name in names if name is not None})
+def _classes(labels: Sequence[Label], names: Sequence[str] | None, column: str) -> list[str]:
+    """Names of the labels that occur, in the order of the ClassLabel where there is one."""
+    found = class_names(labels)
+    found = [name for name in names if name in found] if names is not None else found
     if len(found) < 2:
         raise ValueError(f"Column {column!r} holds {len(found)} kinds of labels; a classifier needs two or more.")
     return found
 
 
-def _numbers(rows: Dataset, column: str, classes: Sequence[str], name: str) -> NDArray[np.int64]:
-    place = {label: index for index, label in enumerate(classes)}
-    labels = _names(rows, column)
-    wrong = [row for row, label in enumerate(labels) if label not in place]
-    if wrong:
-        raise ValueError(
-            f"The {name} set has {len(wrong)} rows whose label is not one of {', '.join(classes)}, the first is row "
-            f"{wrong[0]} with {labels[wrong[0]]!r}. Leave such rows out."
-        )
-    return np.array([place[str(label)] for label in labels], dtype=np.int64)
-
-
-def _positive(classes: Sequence[str], wanted: str | None) -> int:
+def _positive(classes: Sequence[str], wanted: str | None, names: Sequence[str] | None) -> int:
+    """Place of the positive class; of a ClassLabel its number names it too."""
     if wanted is None:
         if len(classes) > 2:
             raise ValueError(f"With the labels {', '.join(classes)}, say which is positive: --positive_label.")
         return len(classes) - 1
+    if names is not None and wanted not in classes and wanted.isdecimal() and int(wanted) < len(names):
+        wanted = names[int(wanted)]
     if wanted not in classes:
         raise ValueError(f"positive_label is {wanted!r}; the labels are {', '.join(classes)}.")
     return list(classes).index(wanted)
 
 
 def _split(
-    name: str,
     rows: Dataset,
+    labels: NDArray[np.int64],
     text_column: str,
-    classes: Sequence[str],
     attribute: Attribute,
     arguments: DataDietArguments,
 ) -> Split:
     """One set with its counterfactuals: those it has, or swaps that the quality filter accepts."""
-    _check(rows, [text_column, arguments.label_column], name)
-    labels = _numbers(rows, arguments.label_column, classes, name)
     column = arguments.counterfactual_column
     given = column is not None and column in rows.column_names
     if not given:

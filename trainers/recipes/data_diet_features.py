@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.encoders import as_encoder
-from hf_fairness.runs import atomic_write_bytes, atomic_write_json
+from hf_fairness.runs import atomic_write_bytes, atomic_write_json, remove_left_overs
 from hf_fairness.scores.importance import el2n, forgetting, ge
 from hf_fairness.trainers.recipes.data_diet_data import DietData, Rows
 from hf_fairness.trainers.recipes.data_diet_heads import Heads, HeadSettings, softmax
@@ -62,6 +62,7 @@ def encode(
         stream = io.BytesIO()
         np.savez(stream, hashes=np.array(list(known)), vectors=np.stack(list(known.values())))
         atomic_write_bytes(cache, stream.getvalue())
+        remove_left_overs(cache.parent, shared=True)
     found = np.stack([known[name] for name in hashes])
     np.save(folder / FILE, found)
     return {"n": len(texts), "n_encoded": len(new), "width": int(found.shape[1])}

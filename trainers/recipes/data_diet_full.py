@@ -27,12 +27,14 @@ from hf_fairness.measure.pairs import read_pairs
 from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_trainer import DataDietTrainer
+from hf_fairness.trainers.divergence import stop_when_diverged
+from hf_fairness.trainers.precision import full_precision
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
 from hf_fairness.trainers.recipes.data_diet_data import DietData, Rows
 from hf_fairness.trainers.recipes.data_diet_features import SHORT_RUNS
 from hf_fairness.trainers.recipes.data_diet_grid import Cell
 from hf_fairness.trainers.recipes.data_diet_heads import softmax
-from hf_fairness.utils import progress
+from hf_fairness.utils import foreign_code_refused, progress
 
 
 class FullLearner:
@@ -47,7 +49,8 @@ class FullLearner:
 
     def __init__(self, data: DietData, arguments: DataDietArguments) -> None:
         self.data, self.arguments = data, arguments
-        self.tokenizer = AutoTokenizer.from_pretrained(arguments.model_name_or_path, trust_remote_code=False)
+        with foreign_code_refused(arguments.model_name_or_path):
+            self.tokenizer = AutoTokenizer.from_pretrained(arguments.model_name_or_path, trust_remote_code=False)
 
     def fit(self, rows: Sequence[Rows], seeds: Sequence[int]) -> list[dict[bool, dict[str, NDArray[np.float64]]]]:
         """Train a model per seed and predict with it, on the texts as they are and without terms."""
@@ -148,14 +151,16 @@ class FullLearner:
         """The model with a new head, or with adapters on it."""
         set_seed(seed)
         names = dict(enumerate(self.data.classes))
-        model = AutoModelForSequenceClassification.from_pretrained(
-            self.arguments.model_name_or_path,
-            num_labels=len(names),
-            id2label=names,
-            label2id={name: place for place, name in names.items()},
-            ignore_mismatched_sizes=True,
-            trust_remote_code=False,
-        )
+        with foreign_code_refused(self.arguments.model_name_or_path):
+            model = AutoModelForSequenceClassification.from_pretrained(
+                self.arguments.model_name_or_path,
+                num_labels=len(names),
+                id2label=names,
+                label2id={name: place for place, name in names.items()},
+                ignore_mismatched_sizes=True,
+                trust_remote_code=False,
+            )
+        full_precision(model)
         if not self.arguments.lora:
             return model
         from peft import LoraConfig, TaskType, get_peft_model
@@ -193,7 +198,7 @@ class FullLearner:
             callbacks=[] if look is None else [_Look(look)],
         )
         trainer.remove_callback(PrinterCallback)
-        trainer.train()
+        stop_when_diverged(trainer).train()
         return trainer
 
     def _predict(self, model: Any, texts: list[str]) -> NDArray[np.float64]:

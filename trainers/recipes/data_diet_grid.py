@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.trainers.recipes.data_diet_arguments import FIRST, DataDietArguments
 from hf_fairness.trainers.recipes.data_diet_data import DietData, Rows
 from hf_fairness.trainers.recipes.data_diet_measures import measure
-from hf_fairness.utils import progress
+from hf_fairness.utils import FairnessWarning, progress
 
 logger = logging.getLogger(__name__)
 
@@ -124,15 +125,17 @@ def rows_of(cell: Cell, data: DietData, scores: Scores, index: int, seed: int, b
         return 2 * data.n + np.arange(data.n)
     if cell.ranking == "balancing":
         return data.balanced(seed)
-    kept = keep(
-        cell.ranking,
-        {name: values[index] for name, values in scores.items()},
-        data.train.changed,
-        factual_fraction=cell.factual,
-        counterfactual_fraction=cell.counterfactual,
-        seed=seed,
-        counterfactual_base=base,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # said once, of all seeds, in the report
+        kept = keep(
+            cell.ranking,
+            {name: values[index] for name, values in scores.items()},
+            data.train.changed,
+            factual_fraction=cell.factual,
+            counterfactual_fraction=cell.counterfactual,
+            seed=seed,
+            counterfactual_base=base,
+        )
     return data.rows(kept.factual, kept.counterfactual)
 
 

@@ -104,8 +104,11 @@ class Heads:
 
         Raises:
             ValueError: not one set of rows per head, or a head with fewer rows than steps in an epoch.
+            DivergedError: weights that are no numbers any more.
         """
         import torch
+
+        from hf_fairness.trainers.divergence import DivergedError, all_finite
 
         sizes = [len(chosen) for chosen in rows]
         steps = math.ceil(max(sizes, default=0) / self.settings.batch_size)
@@ -121,6 +124,12 @@ class Heads:
             for batch, weights in self._batches(own, steps):
                 rate = self.settings.learning_rate * (1.0 - optimizer.steps / total if decay else 1.0)
                 optimizer.step(self.gradients(inputs[batch], targets[batch], weights), rate)
+            if not all_finite(self.parameters):
+                raise DivergedError(
+                    f"Training of the heads diverged: weights are NaN or infinite after epoch {epoch + 1} of {epochs} "
+                    f"(learning rate {self.settings.learning_rate:g}). Take a lower learning rate; if it happens at "
+                    "once, check the encoder's vectors for large numbers."
+                )
             if after_epoch is not None:
                 after_epoch(epoch + 1)
         return self

@@ -13,6 +13,7 @@ from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.scores.flips import counterfactual_flip
 from hf_fairness.scores.groups import equalized_odds
+from hf_fairness.scores.statistics import mean_interval
 from hf_fairness.trainers.recipes.data_diet_data import DietData, GroupTexts, Split
 from hf_fairness.utils import FairnessWarning
 
@@ -111,37 +112,19 @@ def _group(probabilities: Probabilities, groups: GroupTexts, positive: int) -> d
     }
 
 
-def over_seeds(values: Sequence[float | None]) -> dict[str, Any]:
-    """Mean over seeds with Student's interval.
-
-    The interval says how the mean would move with other seeds, on these texts.
-
-    Args:
-        values: one per seed.
-
-    Returns:
-        ``mean``, ``ci95`` (None with one seed), ``by_seed``; all None where a seed's value is undefined.
-
-    Example:
-        >>> over_seeds([1.0, 2.0, 3.0])["mean"]
-        2.0
-    """
-    if any(value is None for value in values):
-        return {"mean": None, "ci95": None, "by_seed": list(values)}
-    array = np.array(values, dtype=np.float64)
-    return {"mean": float(array.mean()), "ci95": _student(array), "by_seed": array.tolist()}
-
-
-def against(values: Sequence[float | None], others: Sequence[float | None]) -> dict[str, Any] | None:
+def against(
+    values: Sequence[float | None], others: Sequence[float | None], *, most: float = 1.0
+) -> dict[str, Any] | None:
     """Paired difference of two cells over the same seeds.
 
     Args:
         values: of one cell.
         others: of the other, same seeds.
+        most: largest possible difference: 1 for rates, infinite for what has no bounds.
 
     Returns:
-        ``difference`` (first - second) with Student's ``ci95``, and the two-sided ``p_value`` of the exact sign-flip
-        test over seeds with its ``method``; None where a value is undefined.
+        ``difference`` (first - second) with Student's ``ci95``, cut at the largest difference, and the two-sided
+        ``p_value`` of the exact sign-flip test over seeds with its ``method``; None where a value is undefined.
 
     Example:
         >>> found = against([0.9, 0.8, 0.9, 0.8], [0.5, 0.6, 0.5, 0.6])
@@ -155,18 +138,8 @@ def against(values: Sequence[float | None], others: Sequence[float | None]) -> d
     gap = first - second
     return {
         "difference": test["difference"],
-        "ci95": _student(gap),
+        "ci95": mean_interval(gap, low=-most, high=most),
         "p_value": test["p_value"],
         "method": test["method"],
         "n_seeds": len(gap),
     }
-
-
-def _student(values: NDArray[np.float64]) -> list[float] | None:
-    """95 % interval of a mean of few values."""
-    from scipy.stats import t as student
-
-    if len(values) < 2:
-        return None
-    half = float(student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
-    return [float(values.mean()) - half, float(values.mean()) + half]

@@ -23,6 +23,7 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import GenderTagger, SourceGender
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.gfst import gfst_card_section, gfst_model_index, write_gfst_report
+from hf_fairness.report.markdown import escape_markdown
 from hf_fairness.report.merge import update_card
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
@@ -31,7 +32,7 @@ from hf_fairness.trainers.gfst_config import GFSTConfig
 from hf_fairness.trainers.recipes.gfst_arguments import BACKWARDS, GFST, PLACES, RANDOM, STAGES, GFSTArguments
 from hf_fairness.trainers.recipes.gfst_arms import Arms
 from hf_fairness.trainers.recipes.gfst_back_translation import BackwardPairs
-from hf_fairness.trainers.recipes.gfst_checks import check_run, find_tagger, tagger_key
+from hf_fairness.trainers.recipes.gfst_checks import check_measures, check_run, find_tagger, tagger_key
 from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET, TEXT, as_rows
 from hf_fairness.trainers.recipes.gfst_job import Job
 from hf_fairness.trainers.recipes.gfst_measures import BASELINE, WINOMT, Measures
@@ -98,7 +99,7 @@ def run_gfst(
     Raises:
         ValueError: data, language, model or variant that cannot be used.
         TooFewPairsError: the filters left too few pairs; says why they were dropped.
-        ImportError, FileNotFoundError: the tagger needs something that is not installed.
+        ImportError, FileNotFoundError: a tagger, a measure or the report needs something that is not installed.
         RunLockedError: another run works in the same folder.
     """
     config = GFSTConfig(output_dir="gfst") if config is None else config
@@ -106,6 +107,7 @@ def run_gfst(
     check_run(arguments, attribute.group_names, parallel, monolingual, model, tokenizer, reverse)
     SourceGender(wordlist=arguments.wordlist, attribute=attribute)  # refuses what it cannot work with
     own = find_tagger(arguments, tagger, attribute.group_names)
+    check_measures(arguments, winomt=winomt_rows is not None, test=test is not None, tagger=winomt_tagger or own)
     pairs = {
         name: None if rows is None else as_rows(rows, (SOURCE, TARGET), name)
         for name, rows in (("parallel", parallel), ("dev", dev), ("test", test))
@@ -236,7 +238,7 @@ class _Recipe:
                 "pipeline_tag": "translation",
                 **gfst_model_index(report, name),
             }
-            text = f"# {name}\n\nA translation model trained with gender-filtered self-training.\n"
+            text = f"# {escape_markdown(name)}\n\nA translation model trained with gender-filtered self-training.\n"
             card = update_card(text, gfst_card_section(report, name), metadata)
             atomic_write_text(folder / "README.md", card)
             return {"name": name}

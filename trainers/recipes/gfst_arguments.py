@@ -152,13 +152,24 @@ class GFSTArguments:
         default=None, metadata={"help": "Longest translation in tokens; default: what the model says."}
     )
     source_code: str | None = field(
-        default=None, metadata={"help": "Source language as the tokenizer names it (mBART: en_XX, NLLB: eng_Latn)."}
+        default=None,
+        metadata={
+            "help": "Source language as the tokenizer names it (mBART: en_XX, NLLB: eng_Latn); default: its own."
+        },
     )
     target_code: str | None = field(
-        default=None, metadata={"help": "Target language as the tokenizer names it (mBART: it_IT, NLLB: ita_Latn)."}
+        default=None,
+        metadata={
+            "help": "Target language as the tokenizer names it (mBART: it_IT, NLLB: ita_Latn); default: the one that "
+            "the model is set to, if any. For back-translation give both codes."
+        },
     )
     prefix: str = field(
         default="", metadata={"help": "Text before every source, as T5 wants: 'translate English to German: '."}
+    )
+    reverse_prefix: str = field(
+        default="",
+        metadata={"help": "The same for the reverse model: 'translate German to English: '. Back-translation only."},
     )
     vocab_size: int = field(default=8000, metadata={"help": "Small model: size of the shared vocabulary."})
     token_level: str = field(

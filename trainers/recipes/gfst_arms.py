@@ -19,6 +19,7 @@ from accelerate import PartialState
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.filters import PairLength
+from hf_fairness.measure.translation_languages import set_languages
 from hf_fairness.runs import atomic_folder, atomic_write_text
 from hf_fairness.trainers.ccd_sweep import training_settings
 from hf_fairness.trainers.gfst_training import train_translator
@@ -219,8 +220,7 @@ class Arms:
         model, tokenizer = open_translator(self.source if fresh else self.base)
         if fresh:
             model = fresh_model(self.source, seed=self.job.seed)
-        if self.arguments.source_code is not None:
-            tokenizer.src_lang, tokenizer.tgt_lang = self.arguments.source_code, self.arguments.target_code
+        set_languages(model, tokenizer, self.arguments.source_code, self.arguments.target_code)
         train = load_from_disk(data)
         dev = None if self.dev is None else self._prefixed(self.dev)
         own = self._config(folder / "checkpoints", len(train), steps, fresh=fresh)

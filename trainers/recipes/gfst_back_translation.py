@@ -59,4 +59,4 @@ class BackwardPairs(PairMaker):
             return self.write(rows, folder, "filter_source", summary, numbers)
 
         inputs = [self.run.key("translate"), self.job.limits, *self.word_key()]
-        return self.run.stage("filter_source", work, inputs=inputs)
+        return self.not_empty(self.run.stage("filter_source", work, inputs=inputs))

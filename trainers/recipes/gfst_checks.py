@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.filters import GenderTagger, LexiconTagger, TargetGender, gender_tagger
+from hf_fairness.alignment import ALIGNER_PACKAGES
+from hf_fairness.filters import (
+    LANGUAGES,
+    GenderTagger,
+    LexiconTagger,
+    TargetGender,
+    gender_tagger,
+    predict_genders,
+)
 from hf_fairness.trainers.recipes.gfst_arguments import RANDOM, UNFILTERED, GFSTArguments
 from hf_fairness.trainers.recipes.gfst_models import check_translator
+from hf_fairness.utils import REPORT, check_packages
 
 
 def check_run(
@@ -31,13 +40,14 @@ def check_run(
         raise ValueError("There are no parallel data: the models are trained on them. Give pairs of texts.")
     if model is not None and tokenizer is None:
         raise ValueError("A model that is given as an object needs its tokenizer: tokenizer=...")
-    if a.wants("start") and model is None and a.model is not None:
-        check_translator(a.model)
+    own = a.model if model is None else (model, tokenizer)
+    if a.wants("start") and own is not None:
+        check_translator(own, a.source_code, a.target_code)
     if a.backwards and a.wants("translate"):
-        if reverse is None and a.reverse_model is None:
+        other = a.reverse_model if reverse is None else reverse
+        if other is None:
             raise ValueError("Back-translation needs a model from target to source language: give reverse_model.")
-        if reverse is None and a.reverse_model is not None:
-            check_translator(a.reverse_model)
+        check_translator(other, a.target_code, a.source_code)
     if a.lang is None and (a.backwards or a.wants("filter_target")):
         raise ValueError("lang is missing: the code of the target language, such as it, de or ru.")
 
@@ -59,6 +69,28 @@ def find_tagger(a: GFSTArguments, tagger: GenderTagger | None, groups: Any) -> G
         )
         how({"target": ["a"], "source_gender": [groups[0]]})
     return tagger
+
+
+def check_measures(a: GFSTArguments, *, winomt: bool, test: bool, tagger: GenderTagger | None) -> None:
+    """Find out what the last stages would lack.
+
+    Args:
+        a: settings.
+        winomt: whether WinoMT is measured.
+        test: whether a generic test set is.
+        tagger: that of WinoMT; None: that of the language's rules.
+
+    Raises:
+        ImportError, FileNotFoundError: it is not installed.
+    """
+    if not a.wants("predict"):
+        return
+    needed = ["sacrebleu"] if test else []
+    if winomt and a.aligner in ALIGNER_PACKAGES:
+        needed.append(ALIGNER_PACKAGES[a.aligner])
+    check_packages(*needed, *(REPORT if a.wants("report") else ()))
+    if winomt and tagger is None and a.lang in LANGUAGES:
+        predict_genders([["a"]], [[0]], a.lang, rules="original")
 
 
 def tagger_key(a: GFSTArguments, tagger: GenderTagger | None) -> Any:

@@ -12,6 +12,7 @@ from datasets import Dataset, Features, Value, concatenate_datasets
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.filters import Kept, PairLength
+from hf_fairness.filters.target import WORDS
 from hf_fairness.maps import MapFunction
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.runs import PACKAGES
@@ -107,7 +108,8 @@ def counts(values: Sequence[str]) -> dict[str, int]:
 def kept(rows: Dataset) -> Dataset:
     """The rows that no filter dropped, without the reasons."""
     reasons = reasons_of(rows)
-    return rows.filter(Kept(*reasons), batched=True).remove_columns(reasons)
+    words = [WORDS] if WORDS in rows.column_names else []
+    return rows.filter(Kept(*reasons), batched=True).remove_columns([*reasons, *words])
 
 
 def reasons_of(rows: Dataset) -> list[str]:

@@ -80,7 +80,7 @@ class Job:
             "max_new_tokens": a.max_new_tokens,
             "source_lang": codes[0],
             "target_lang": codes[1],
-            "prefix": "" if backwards else a.prefix,
+            "prefix": a.reverse_prefix if backwards else a.prefix,
         }
 
     def translate(self, source: Any, texts: Sequence[str], folder: Path, *, backwards: bool = False) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
-from hf_fairness.augment.nlu.models import open_model
+from hf_fairness.augment.nlu.models import open_model, opening
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.measure.translation_languages import language_pair
+from hf_fairness.utils import foreign_code_refused
 
 
 def open_translator(source: Path | str) -> tuple[Any, Any]:
@@ -22,20 +23,39 @@ def open_translator(source: Path | str) -> tuple[Any, Any]:
     return open_model("AutoModelForSeq2SeqLM", str(source))
 
 
-def check_translator(source: str) -> None:
-    """Look at the configuration of a model, which costs nothing, before hours are spent on it.
+def check_translator(source: str | tuple[Any, Any], source_lang: str | None, target_lang: str | None) -> None:
+    """Look at configuration and tokenizer of a model, which cost little, before hours are spent on it.
+
+    Args:
+        source: id or folder, or a model with its tokenizer.
+        source_lang: code of the language that it translates from, or None.
+        target_lang: code of the one that it translates to, or None.
 
     Raises:
-        ValueError: there is no such model, or it is no encoder-decoder.
+        ValueError: there is no such model, it is no encoder-decoder, or a language is missing or unknown.
+        ImportError: its tokenizer needs something that is not installed.
     """
-    try:
+    if isinstance(source, tuple):
+        model, tokenizer = source
+        language_pair(tokenizer, model.generation_config, source_lang, target_lang)
+        return
+    with opening(source, "AutoModelForSeq2SeqLM"):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    except Exception as error:  # the Hub's client and the loaders have many
-        raise ValueError(f"{source} does not open as a translation model: {error}") from error
     if not config.is_encoder_decoder:
         raise ValueError(
             f"{source} is a {config.model_type}, expected an encoder-decoder that translates (AutoModelForSeq2SeqLM)."
         )
+    with opening(source, "AutoModelForSeq2SeqLM"):
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    language_pair(tokenizer, _generation_config(source, config), source_lang, target_lang)
+
+
+def _generation_config(source: Path | str, config: Any) -> GenerationConfig:
+    """How a model generates; an old checkpoint may keep these settings in its config."""
+    try:
+        return GenerationConfig.from_pretrained(source)
+    except OSError:
+        return GenerationConfig.from_model_config(config)
 
 
 def fresh_model(source: Path | str, *, seed: int) -> Any:
@@ -45,12 +65,11 @@ def fresh_model(source: Path | str, *, seed: int) -> Any:
         source: id or folder of the model whose architecture is taken.
         seed: of the weights.
     """
-    config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), foreign_code_refused(source):
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         torch.manual_seed(seed)
-        model = AutoModelForSeq2SeqLM.from_config(config, dtype=torch.float32)
-    with contextlib.suppress(OSError):  # an old checkpoint may keep these settings in its config
-        model.generation_config = GenerationConfig.from_pretrained(source)
+        model = AutoModelForSeq2SeqLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    model.generation_config = _generation_config(source, config)
     return model
 
 

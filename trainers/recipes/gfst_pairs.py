@@ -16,6 +16,7 @@ from typing import Any
 from datasets import Dataset
 
 from hf_fairness.filters import PairLength, SourceGender, TargetGender, TooFewPairsError, drops
+from hf_fairness.filters.drops import check_enough
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.trainers.recipes.gfst_arguments import RANDOM
 from hf_fairness.trainers.recipes.gfst_data import (
@@ -106,11 +107,12 @@ class PairMaker:
         """At most `max_candidates` texts of each group, counted in the numbers."""
         a, found = self.arguments, counts(rows[GENDER][:])
         numbers["by_group"] = {name: found.get(name, 0) for name in self.job.groups}
-        few = [f"{name}: {n}" for name, n in numbers["by_group"].items() if n < a.min_pairs]
-        if few and a.wants("balance"):  # else the run ends before the number matters
+        least = a.min_pairs if a.wants("balance") else 1  # of a run that ends before the number matters
+        few = [f"{name}: {n}" for name, n in numbers["by_group"].items() if n < least]
+        if few:
             dropped = ", ".join(f"{reason} {n}" for reason, n in numbers["reasons"].items()) or "none"
             raise TooFewPairsError(
-                f"Too few {what}: {', '.join(few)}, at least {a.min_pairs} of each are wanted (min_pairs). Of "
+                f"Too few {what}: {', '.join(few)}, at least {least} of each are wanted (min_pairs). Of "
                 f"{numbers['n']} texts these were dropped: {dropped}. Give more text, or one in which people are "
                 "spoken of.",
                 numbers,
@@ -137,6 +139,11 @@ class PairMaker:
         found = self.job.translate(source, texts, folder, backwards=self.backwards)
         sides = (found, texts) if self.backwards else (texts, found)
         return Dataset.from_dict(dict(zip((SOURCE, TARGET), sides, strict=True)))
+
+    def not_empty(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """The numbers of the last filter, where it kept pairs of every group: also a run that ends here needs some."""
+        check_enough(numbers, self.job.groups, 1)
+        return numbers
 
     def balance(self) -> dict[str, Any]:
         """As many pairs of each group, by leaving out some of the larger ones, and at most `max_pairs`."""
@@ -226,4 +233,4 @@ class ForwardPairs(PairMaker):
             return self.write(rows, folder, "filter_target", summary, numbers)
 
         inputs = [self.run.key("translate"), self.job.limits, self.job.target_filter_key]
-        return self.run.stage("filter_target", work, inputs=inputs)
+        return self.not_empty(self.run.stage("filter_target", work, inputs=inputs))

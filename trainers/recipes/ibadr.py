@@ -2,20 +2,24 @@
 
 Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``degrees-k`` (bias degree of
 every row of the pool), ``generator-k``, ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k``
--> ``pool`` -> ``ibadr`` (the classifier on the pool) -> ``control`` (as many steps on the original rows) -> ``poe`` and
-``ibadr_poe`` where they are asked for -> ``evaluation`` -> ``report``. A killed run goes on at its first unfinished
-stage.
+-> ``pool`` -> ``ibadr`` (the classifier on the pool) -> ``model`` (the same, with the names of the labels) ->
+``control`` (as many steps on the original rows) -> ``poe`` and ``ibadr_poe`` where they are asked for ->
+``evaluation`` -> ``report``. A killed run goes on at its first unfinished stage. All that is read is checked before the
+first; what trains knows labels by number alone, so that other names, and other sets to measure on, train nothing anew.
 
 Source: Wang et al. 2023, *IBADR: an Iterative Bias-Aware Dataset Refinement Framework for Debiasing NLU models*.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import ClassLabel, Dataset
+from transformers import AutoConfig
 
 from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
 from hf_fairness.report.ibadr import write_ibadr_report
@@ -27,11 +31,16 @@ from hf_fairness.trainers.ibadr_pool import write_rows
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts, prepare, shown, source
 from hf_fairness.trainers.recipes.ibadr_evaluation import EvaluationSet, evaluate, evaluation_sets, leakage, probe
-from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job
+from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job, named
 from hf_fairness.trainers.recipes.ibadr_loop import BASE, Loop
-from hf_fairness.utils import package_versions
+from hf_fairness.utils import REPORT, check_packages, package_versions
+
+#: Added rows of each round that the report shows where that is asked.
+N_SHOWN = 5
 
 FORMAT = "hf-fairness/ibadr/1"
+#: Settings that the card of the pool quotes.
+CARD = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
 CONVENTION = (
     "accuracy over all rows of a set; a published challenge set counts labels as its authors do; models are chosen by "
     "the accuracy on the dev set, so theirs there is somewhat too high; intervals and paired comparisons resample the "
@@ -74,9 +83,11 @@ def run_ibadr(
         ``leakage``, ``meta``; ``files``: paths of what was written; ``model``, ``generator``, ``pool_folder``: folders.
 
     Raises:
+        ImportError: the extra ``report`` is not installed.
         ValueError: bad data or settings, samples that are of no use; the rounds before are on disk.
         RunLockedError: another run works in the same folder.
     """
+    check_packages(*REPORT)
     task = prepare(arguments, train, dev=dev, test=test)
     arguments.label_shares(len(task.label_names))
     sources = {"model": source(model, arguments.model_name_or_path, "classifier (model_name_or_path)")}
@@ -97,7 +108,7 @@ def run_ibadr(
         return {
             **report,
             "files": {name: folder / name for name in written},
-            "model": run.folder("ibadr"),
+            "model": run.folder("model"),
             "generator": run.folder(f"generator-{arguments.rounds}"),
             "pool_folder": run.folder("pool"),
         }
@@ -117,18 +128,19 @@ class _Pipeline:
         pool = self.loop.pool(a.rounds)
         counts = self.pool(pool, rounds)
         self.refined("ibadr", pool)
+        self.model()
         for size in a.added_sizes or []:
             self.refined(f"ibadr_{size}", pool, size=size)
         self.control()
         if a.poe:
-            self.poe("poe", job.task.train, job.task.key)
+            self.poe("poe", job.task.train, job.task.train_key)
             self.poe("ibadr_poe", pool, self.loop.pool_key(a.rounds))
         measured = self.evaluation(sets, pool)
         return {
             "format": FORMAT,
             "arguments": shown(a, job.sources),
             "data": job.task.describe(),
-            "rounds": rounds,
+            "rounds": [{**each, "examples": self.examples(pool, each["round"])} for each in rounds],
             "pool": counts,
             "arms": self.arms,
             **measured,
@@ -141,6 +153,15 @@ class _Pipeline:
             ),
         }
 
+    def examples(self, pool: Dataset, number: int) -> list[dict[str, Any]]:
+        """A few rows that a round added, if they are to be shown: a generator can repeat texts of the data."""
+        if not self.job.arguments.show_examples:
+            return []
+        task = self.job.task
+        places = np.flatnonzero(np.asarray(pool["iteration"]) == number)[:N_SHOWN]
+        rows = [pool[int(place)] for place in places]
+        return [{**{name: row[name] for name in task.columns}, "label": task.label_names[row[LABEL]]} for row in rows]
+
     def settings(self, **more: Any) -> dict[str, Any]:
         """Of the trainings of main models."""
         a = self.job.arguments
@@ -150,7 +171,7 @@ class _Pipeline:
         """The classifier on the original rows."""
         task = self.job.task
         self.arms[name] = self.job.classifier(
-            name, lambda: task.train, start="model", inputs=task.key, settings=self.settings(), choose=True
+            name, lambda: task.train, start="model", inputs=task.train_key, settings=self.settings(), choose=True
         )
 
     def refined(self, name: str, pool: Dataset, size: int | None = None) -> None:
@@ -177,11 +198,24 @@ class _Pipeline:
             "control",
             lambda: task.train,
             start="model",
-            inputs=task.key,
+            inputs=task.train_key,
             settings=self.settings(**steps),
             choose=True,
             stop_at=refined["steps"],
         )
+
+    def model(self) -> None:
+        """The classifier on the pool, its classes called as the labels are."""
+        job = self.job
+
+        def work(folder: Path) -> dict[str, Any]:
+            shutil.copytree(job.run.folder("ibadr"), folder, dirs_exist_ok=True)
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            named(config, job.task.label_names)
+            config.save_pretrained(folder)
+            return {"label_names": job.task.label_names}
+
+        job.run.stage("model", work, inputs=[job.run.key("ibadr"), job.task.label_names])
 
     def poe(self, name: str, rows: Dataset, key: Any) -> None:
         """The classifier by product of experts with the first shallow model."""
@@ -194,7 +228,7 @@ class _Pipeline:
             options: dict[str, Any] = {
                 "columns": job.task.columns,
                 "label_column": LABEL,
-                "label_names": job.task.label_names,
+                "label_names": job.numbers,
             }
             return add_bias_log_probs(rows, str(job.run.folder(FIRST_SHALLOW)), **options, device=job.device)
 
@@ -224,14 +258,15 @@ class _Pipeline:
             dataset_card(self._card(len(pool), found, rounds)).save(folder / "README.md")
             return found
 
-        result: dict[str, Any] = job.run.stage("pool", work, inputs=self.loop.pool_key(job.arguments.rounds))
+        told = shown(job.arguments, job.sources)
+        card = [told[name] for name in ("dataset", "dataset_split", "generator", *CARD)]
+        inputs = [self.loop.pool_key(job.arguments.rounds), task.label_names, card, list(rounds)]
+        result: dict[str, Any] = job.run.stage("pool", work, inputs=inputs)
         return result
 
     def _card(self, n: int, counts: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> Derivation:
         """What the card of the pool says."""
         a, task = self.job.arguments, self.job.task
-        example: Mapping[str, Any] = next((each["examples"][0] for each in rounds if each["examples"]), {})
-        names = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
         given = shown(a, self.job.sources)
         return Derivation(
             name=f"{given['dataset'] or 'rows'} refined by IBADR",
@@ -240,14 +275,13 @@ class _Pipeline:
             source=str(given["dataset"] or "rows"),
             split=a.dataset_split,
             columns=task.columns,
-            options={"generator": given["generator"], **{name: given[name] for name in names}},
+            options={"generator": given["generator"], **{name: given[name] for name in CARD}},
             counts={
                 **counts,
                 **{f"round {each['round']}": each["counts"] for each in rounds},
             },
             n_rows=n,
             reference="Wang et al. 2023, IBADR",
-            example={"an added row": " / ".join(map(str, example.values()))} if example else {},
             limits=(
                 "Added rows (`iteration` above 0) were written by a language model: their texts can be false, odd or "
                 "offensive, and their labels wrong. The counts, and the agreement with a judge, are in the report.",
@@ -267,6 +301,9 @@ class _Pipeline:
             return {**found, "leakage": leakage(job, added, sets)}
 
         keys = [content_key(each.title, each.kind, each.rows, list(each.columns)) for each in sets]
-        inputs = [[job.run.key(arm) for arm in self.arms], keys, self.loop.pool_key(job.arguments.rounds)]
-        result: dict[str, Any] = job.run.stage("evaluation", work, inputs=[*inputs, job.arguments.probe])
+        inputs = [
+            *([job.run.key(arm) for arm in self.arms], keys, self.loop.pool_key(job.arguments.rounds)),
+            *(job.arguments.probe, job.arguments.hypothesis_first, job.task.label_names, job.arguments.seed),
+        ]
+        result: dict[str, Any] = job.run.stage("evaluation", work, inputs=inputs)
         return result

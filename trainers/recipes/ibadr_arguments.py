@@ -98,6 +98,9 @@ class IBADRArguments(IBADRConfig):
     device: str | None = field(
         default=None, metadata={"help": "`cpu` keeps off the accelerator; default: what is there."}
     )
+    show_examples: bool = field(
+        default=False, metadata={"help": "Show some added rows in the report; they can hold texts of the data."}
+    )
     resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
 
     def __post_init__(self) -> None:

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from datasets import Dataset
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.refine.columns import column_values
 from hf_fairness.runs import content_key
+from hf_fairness.scores.class_labels import class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.ibadr_config import CONFIDENCES, IBADRConfig
 from hf_fairness.trainers.pair_data import text_columns
@@ -21,8 +22,8 @@ from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.utils import FairnessWarning
 
 LABEL = "label"
-#: What data sets write where a row has no label (SNLI, MNLI).
-UNLABELLED = (-1, "-1", "-", "")
+#: What data sets write where annotators did not agree on a label (SNLI, MNLI).
+UNLABELLED = (-1, "-1", "-")
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,14 @@ class PairTask:
     counts: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> str:
-        """Content key of the training rows and the dev set."""
-        return content_key(self.train, self.dev, list(self.columns), self.label_names)
+    def train_key(self) -> str:
+        """Content key of the training rows, their labels by number: names of labels change nothing that is learned."""
+        return content_key(self.train, list(self.columns), len(self.label_names))
+
+    @property
+    def dev_key(self) -> str:
+        """Content key of the dev set."""
+        return content_key(self.dev, list(self.columns))
 
     def texts(self, rows: Dataset) -> list[list[str]]:
         """Texts of rows, one list per column."""
@@ -138,10 +144,8 @@ def _label_names(arguments: IBADRArguments, rows: Dataset) -> list[str]:
     given = arguments.label_names or getattr(rows.features[column], "names", None)
     if given:
         return [str(name) for name in given]
-    values = set(rows[column]) - set(UNLABELLED)
-    if all(isinstance(value, int) and value >= 0 for value in values):
-        return [str(number) for number in range(max(values, default=-1) + 1)]
-    return sorted(str(value) for value in values)
+    values = [value for value in column_values(rows, column) if value not in UNLABELLED]
+    return class_names(read_labels(values, f"column {column!r} of the train rows"))
 
 
 def _rows(
@@ -151,24 +155,14 @@ def _rows(
     missing = [name for name in (*columns, label_column) if name not in rows.column_names]
     if missing:
         raise ValueError(f"The {title} rows have no column {missing[0]!r}; they have {', '.join(rows.column_names)}.")
+    values, what = column_values(rows, label_column), f"column {label_column!r} of the {title} rows"
+    kept = [place for place, value in enumerate(values) if value not in UNLABELLED]
     own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
-    known = {str(name).casefold(): number for number, name in enumerate(names)}
-    labels, kept = [], []
-    for place, value in enumerate(rows[label_column]):
-        if value in UNLABELLED:
-            continue
-        name = own[value] if own and isinstance(value, int) and value < len(own) else value
-        number = known.get(str(name).casefold(), name if isinstance(name, int) else None)
-        if number is None or not 0 <= number < len(names):
-            raise ValueError(
-                f"Row {place} of the {title} rows has the label {value!r}, which is not in the map: "
-                f"{', '.join(names)}. Give all names with label_names."
-            )
-        labels.append(number)
-        kept.append(place)
+    found = read_labels([values[place] for place in kept], what, names=own, rows=kept)
+    labels = places(found, names, f"{what} (label_names says what the classes are)", rows=kept)
     dropped = len(rows) - len(kept)
     if dropped:
-        text = f"{dropped} of {len(rows)} {title} rows have no label (-1, - or nothing) and are left out."
+        text = f"{dropped} of {len(rows)} {title} rows have no label (-1 or -) and are left out."
         warnings.warn(text, FairnessWarning, stacklevel=4)
         rows = rows.select(kept)
     texts = {name: list(rows[name]) for name in columns}
@@ -176,7 +170,7 @@ def _rows(
         bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
         if bad is not None:
             raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
-    return Dataset.from_dict({**texts, LABEL: np.asarray(labels, dtype=np.int64)}), dropped
+    return Dataset.from_dict({**texts, LABEL: labels}), dropped
 
 
 def labelled_rows(rows: Dataset, task: PairTask, title: str, *, label_column: str | None = None) -> Dataset:

@@ -80,7 +80,8 @@ def evaluation_sets(
         hypothesis_first: whether the first text column is the hypothesis or claim.
 
     Raises:
-        ValueError: a set of pairs for single texts, a label that is not in the map, no such file.
+        ValueError: a set of pairs for single texts, a label that is not in the map, labels of the data that a
+            published set does not know, no such file.
     """
     from hf_fairness.trainers.recipes.ibadr_data import labelled_rows
 
@@ -98,10 +99,38 @@ def evaluation_sets(
             continue
         if len(task.columns) != 2:
             raise ValueError(f"{title} is a set of pairs; the data have the one text column {task.columns[0]!r}.")
-        rows = read_challenge_set(name, given) if isinstance(given, (str, Path)) else [dict(row) for row in given]
+        rows = read_challenge_set(name, given) if isinstance(given, (str, Path)) else _named_rows(given)
         columns = ("hypothesis", "premise") if hypothesis_first else ("premise", "hypothesis")
         found.append(EvaluationSet(title, name, list(rows), columns))
+    for each in found:
+        _check(each, task)
     return found
+
+
+def _named_rows(given: Any) -> list[dict[str, Any]]:
+    """Rows as mappings, numbers of a ClassLabel as names."""
+    names = getattr((getattr(given, "features", None) or {}).get(LABEL), "names", None)
+    rows = [dict(row) for row in given]
+    return [{**row, LABEL: names[row[LABEL]]} for row in rows] if names else rows
+
+
+def _check(each: EvaluationSet, task: PairTask) -> None:
+    """Raise where the set could not be measured, whatever a model says: measured on guesses, before any is trained."""
+    for name in task.label_names:
+        try:
+            each.rules.read_label(name)
+        except ValueError as error:
+            raise ValueError(
+                f"{each.title}: the data have the label {name!r}, which the set does not know; it has "
+                f"{', '.join(each.rules.labels)}. Say what the labels of the data are with label_names, in the order "
+                f"of their numbers; now they are {', '.join(task.label_names)}."
+            ) from error
+    try:
+        each.texts(task.columns)
+        options: dict[str, Any] = {"label_names": dict(enumerate(task.label_names)), "n_bootstrap": 0}
+        challenge_accuracy(each.rows, dataset=each.kind, predictions=[0] * len(each.rows), **options)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{each.title}: {error}") from error
 
 
 def evaluate(job: Job, arms: Sequence[str], sets: Sequence[EvaluationSet]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, PairTask, Source
 from hf_fairness.utils import is_main_process
 
+#: Settings of a `Trainer` that change where and how fast it runs, not what it learns.
+NO_MATTER = ("use_cpu", "dataloader_pin_memory", "per_device_eval_batch_size")
 #: Stage of the shallow model of the original data.
 FIRST_SHALLOW = "shallow-0"
 
@@ -50,6 +52,11 @@ class Job:
             from accelerate import PartialState
 
             PartialState(cpu=self.on_cpu)
+
+    @property
+    def numbers(self) -> list[str]:
+        """What models of stages call the labels: their numbers, so that other names train nothing anew."""
+        return [f"LABEL_{number}" for number in range(len(self.task.label_names))]
 
     @property
     def on_cpu(self) -> bool:
@@ -113,8 +120,9 @@ class Job:
             value = source.value if fresh else str(self.run.folder(start))
             tokenizer = source.tokenizer if fresh else None
             model, tokenizer = open_pair_classifier(
-                value, label_names=self.task.label_names, tokenizer=tokenizer, seed=options["seed"]
+                value, label_names=self.numbers, tokenizer=tokenizer, seed=options["seed"]
             )
+            named(model.config, self.numbers)
             trainer = pair_trainer(
                 model,
                 tokenizer,
@@ -133,8 +141,10 @@ class Job:
             trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder / "checkpoints"))
             return self._keep(trainer, folder)
 
-        given = [start if not fresh else source.key, None if fresh else self.run.key(start), inputs, options]
-        given += [self.task.key, choose, patience, stop_at, trainer_class.__qualname__]
+        matter = {name: value for name, value in options.items() if name not in NO_MATTER}
+        given = [start if not fresh else source.key, None if fresh else self.run.key(start), inputs, matter]
+        given += [len(self.task.label_names), self.task.dev_key if choose else None]
+        given += [choose, patience, stop_at, trainer_class.__qualname__]
         result: dict[str, Any] = self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
         return result
 
@@ -179,8 +189,10 @@ class Job:
             device=self.device,
             distributed=distributed,
         )
-        order = label_order(opened.label_names, self.task.label_names, opened.name)
-        found: NDArray[np.float64] = np.exp(log_probabilities[:, order])
+        if name in self.sources:
+            order = label_order(opened.label_names, self.task.label_names, opened.name)
+            log_probabilities = log_probabilities[:, order]
+        found: NDArray[np.float64] = np.exp(log_probabilities)
         return found
 
     def degrees(self, name: str, rows: Dataset) -> NDArray[np.float32]:
@@ -188,6 +200,12 @@ class Job:
         found = self.probabilities(name, rows)
         chosen = found[np.arange(len(found)), np.asarray(list(rows[LABEL]), dtype=np.int64)]
         return np.asarray(chosen, dtype=np.float32)
+
+
+def named(config: Any, names: Sequence[str]) -> None:
+    """Give the classes of a model's configuration their names."""
+    config.id2label = dict(enumerate(names))
+    config.label2id = {name: number for number, name in enumerate(names)}
 
 
 def label_order(own: Mapping[int, str], wanted: list[str], name: str) -> list[int]:

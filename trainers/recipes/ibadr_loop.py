@@ -49,11 +49,17 @@ class Loop:
             shallow = f"shallow-{number - 1 if arguments.update_shallow else 0}"
             pool = self._degrees(number, shallow)
             trained = self._generator(number)
-            found = self._samples(number, shallow)
+            found = self._with_names(self._samples(number, shallow))
             self.reports.append({"round": number, "pool": pool, "generator": trained, **found})
             if arguments.update_shallow and number < arguments.rounds:
                 self._shallow(number)
         return self.reports
+
+    def _with_names(self, found: dict[str, Any]) -> dict[str, Any]:
+        """What a round found, its labels by name; the stage keeps their numbers."""
+        names = self.job.task.label_names
+        labels = {side: dict(zip(names, counts, strict=True)) for side, counts in found["labels"].items()}
+        return {**found, "labels": labels}
 
     def pool(self, rounds: int) -> Dataset:
         """The pool after some rounds."""
@@ -61,7 +67,7 @@ class Loop:
 
     def pool_key(self, rounds: int) -> list[str]:
         """What the pool after some rounds depends on."""
-        return [self.job.task.key, *(self.job.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
+        return [self.job.task.train_key, *(self.job.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
 
     def _shallow(self, number: int) -> None:
         """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
@@ -178,8 +184,9 @@ class Loop:
             _barrier(job)
             return found
 
-        how = [a.n_drawn, a.temperature, a.top_p, a.label_distribution, a.low_indicators, a.confidence_from]
-        how += [a.threshold, a.check_agreement, a.seed, a.max_new_tokens]
+        how: list[Any] = [a.n_drawn, a.temperature, a.top_p, a.label_distribution, a.low_indicators, a.confidence_from]
+        how += [a.threshold, a.check_agreement, a.seed, a.max_new_tokens, job.task.dev_key]
+        how += [job.task.label_names if each in job.sources else None for each in (judge, confident)]
         keys = [job.run.key(f"generator-{number}"), job.run.key(shallow), job.model_key(judge)]
         keys += [None if confident is None else job.model_key(confident), job.anti_artefact is not None]
         result: dict[str, Any] = job.run.stage(

@@ -24,14 +24,12 @@ from hf_fairness.trainers.ibadr_guards import (
 )
 from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, Seen, pool_rows, write_rows
 from hf_fairness.trainers.ibadr_sampling import Samples, sample
-from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts
+from hf_fairness.trainers.recipes.ibadr_data import LABEL
 from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job
 from hf_fairness.utils import FairnessWarning, is_main_process
 
 #: How far from chance a judge's expected agreement must be for it to tell anything.
 JUDGE_MARGIN = 0.1
-#: Samples that a report shows.
-N_SHOWN = 5
 
 
 def draw_samples(
@@ -58,8 +56,8 @@ def draw_samples(
         folder: where the rows go.
 
     Returns:
-        ``counts``, ``labels``, ``agreement`` before and after the filter, ``degrees`` (histograms), ``diversity``,
-        ``anti_artefact`` where it is defined, ``examples``.
+        ``counts``, ``labels`` (rows of each number), ``agreement`` before and after the filter, ``degrees``
+        (histograms), ``diversity``, ``anti_artefact`` where it is defined.
 
     Raises:
         ValueError: no sample can be read, or none is left.
@@ -138,7 +136,10 @@ def _describe(
     limit = max(1, min(len(sides["after"]), len(task.train)))
     order = random_generator(seed, "diversity").permutation(len(task.train))[:limit]
     found: dict[str, Any] = {
-        "labels": {side: label_counts(labels[places], task.label_names) for side, places in sides.items()},
+        "labels": {
+            side: np.bincount(labels[places], minlength=len(task.label_names)).tolist()
+            for side, places in sides.items()
+        },
         "agreement": {
             side: label_agreement(judged[places], labels[places], len(task.label_names), seed=seed)
             for side, places in sides.items()
@@ -150,10 +151,6 @@ def _describe(
             "original": diversity(task.texts(task.train.select(order))),
             "after": diversity([[column[k] for k in sides["after"]] for column in texts], limit=limit),
         },
-        "examples": [
-            {**{name: rows[int(k)][name] for name in task.columns}, "label": task.label_names[labels[k]]}
-            for k in sides["after"][:N_SHOWN]
-        ],
     }
     if job.anti_artefact is not None:
         flags = np.asarray(job.anti_artefact(rows), dtype=bool)

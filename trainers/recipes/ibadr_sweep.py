@@ -11,7 +11,8 @@ from typing import Any
 from datasets import Dataset
 
 from hf_fairness.report.ibadr_sweep import write_sweep
-from hf_fairness.trainers.recipes.data_diet_measures import against, over_seeds
+from hf_fairness.scores.statistics import over_seeds
+from hf_fairness.trainers.recipes.data_diet_measures import against
 from hf_fairness.trainers.recipes.ibadr import run_ibadr
 from hf_fairness.trainers.recipes.ibadr_arguments import SWEEPS, IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_evaluation import PAIRS
@@ -93,7 +94,7 @@ def _over_seeds(cells: list[dict[str, Any]]) -> dict[str, Any]:
     for title, arms in cells[0]["results"].items():
         values = {arm: [cell["results"][title][arm]["accuracy"] for cell in cells] for arm in arms}
         found[title] = {
-            "arms": {arm: over_seeds(each) for arm, each in values.items()},
+            "arms": {arm: over_seeds(each, low=0.0, high=1.0) for arm, each in values.items()},
             "differences": {
                 f"{a} - {b}": against(values[a], values[b]) for a, b in PAIRS if a in values and b in values
             },

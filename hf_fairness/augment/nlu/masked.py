@@ -46,6 +46,7 @@ class MaskedSubstitution(GenericAugmentation):
         protect: attribute (name, file or object) whose terms are neither replaced nor put in; None for none.
         batch_size: texts per forward.
         device: where to run; None means where the model is.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` keeps it and adds none, ``"error"`` refuses it.
 
     Adds:
         ``augmented``: True for the added rows.
@@ -71,8 +72,9 @@ class MaskedSubstitution(GenericAugmentation):
         protect: str | Path | Attribute | None = None,
         batch_size: int = 32,
         device: str | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(column)
+        super().__init__(column, on_missing=on_missing)
         if len(self.columns) != 1:
             raise TypeError(f"MaskedSubstitution rewrites one column; got {', '.join(self.columns)}.")
         if top_k < 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hf_fairness._encoder_adapters import is_a, model_max_length
 from hf_fairness._processes import one_thread_after_fork
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, lacking_package, opening_problem
 
 __all__ = [
     "Translate",
@@ -19,6 +19,7 @@ __all__ = [
     "is_a",
     "model_max_length",
     "open_model",
+    "opening",
     "padded_batches",
     "reference",
 ]
@@ -56,7 +57,8 @@ def _tokenizer_of(model: Any) -> Any:
         return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise TypeError(
-            f"{type(model).__name__} needs its tokenizer and none was found: {error}. Pass the pair (model, tokenizer)."
+            f"{type(model).__name__} needs its tokenizer and none was found: {opening_problem(error)} "
+            "Pass the pair (model, tokenizer)."
         ) from error
 
 
@@ -69,6 +71,7 @@ def open_model(auto_class: str, source: str | tuple[Any, Any]) -> tuple[Any, Any
 
     Raises:
         ValueError: the folder or repository does not open as such a model.
+        ImportError: its tokenizer needs something that is not installed; names the extra.
     """
     if not isinstance(source, str):
         return source
@@ -76,11 +79,9 @@ def open_model(auto_class: str, source: str | tuple[Any, Any]) -> tuple[Any, Any
     import transformers
 
     opener = getattr(transformers, auto_class)
-    try:
-        model, loaded = opener.from_pretrained(source, trust_remote_code=False, output_loading_info=True)
+    with opening(source, auto_class):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    except Exception as error:  # the Hub's client and the loaders have many
-        raise ValueError(f"{source} does not open with {auto_class}: {error}") from error
+        model, loaded = opener.from_pretrained(source, trust_remote_code=False, output_loading_info=True)
     if loaded["missing_keys"]:
         warnings.warn(
             f"{source}: {len(loaded['missing_keys'])} weights are not in the checkpoint and were drawn at random, for "
@@ -89,6 +90,22 @@ def open_model(auto_class: str, source: str | tuple[Any, Any]) -> tuple[Any, Any
             stacklevel=4,
         )
     return model, tokenizer
+
+
+@contextlib.contextmanager
+def opening(source: str, auto_class: str) -> Iterator[None]:
+    """Say what does not open, or which extra is missing, where a loader of transformers fails.
+
+    Raises:
+        ValueError: anything but a package that is not installed.
+        ImportError: that, with the extra that brings it.
+    """
+    try:
+        yield
+    except Exception as error:  # the Hub's client and the loaders have many
+        if (lacking := lacking_package(error)) is not None:
+            raise ImportError(f"{source} does not open: {lacking}") from error
+        raise ValueError(f"{source} does not open with {auto_class}: {opening_problem(error)}") from error
 
 
 @contextlib.contextmanager

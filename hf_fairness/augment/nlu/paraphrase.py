@@ -36,6 +36,7 @@ class Paraphrase(GenericAugmentation):
         max_new_tokens: a translation must end before this many tokens.
         batch_size: texts per batch.
         device: where to run; None means where the models are.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` keeps it and adds none, ``"error"`` refuses it.
 
     Adds:
         ``augmented``: True for the added rows.
@@ -68,8 +69,9 @@ class Paraphrase(GenericAugmentation):
         max_new_tokens: int = 128,
         batch_size: int = 32,
         device: str | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(column)
+        super().__init__(column, on_missing=on_missing)
         if len(self.columns) != 1:
             raise TypeError(f"Paraphrase rewrites one column; got {', '.join(self.columns)}.")
         for name, value in (("num_beams", num_beams), ("max_new_tokens", max_new_tokens)):

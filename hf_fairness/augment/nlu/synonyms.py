@@ -29,6 +29,7 @@ class SynonymSubstitution(GenericAugmentation):
             the corpus that nltk finds. Nothing is downloaded.
         protect: attribute (name, file or object) whose terms are neither replaced nor put in; None for none.
         id_column: column whose value is hashed in place of the text, where equal texts should be drawn differently.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` keeps it and adds none, ``"error"`` refuses it.
 
     Adds:
         ``augmented``: True for the added rows.
@@ -53,8 +54,9 @@ class SynonymSubstitution(GenericAugmentation):
         wordnet: str | Path | None = None,
         protect: str | Path | Attribute | None = None,
         id_column: str | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__(column, id_column=id_column)
+        super().__init__(column, id_column=id_column, on_missing=on_missing)
         if len(self.columns) != 1:
             raise TypeError(f"SynonymSubstitution rewrites one column; got {', '.join(self.columns)}.")
         self.rate = check_rate(rate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hf_fairness.augment.nlu.base import GenericAugmentation
@@ -23,6 +23,7 @@ class TextSwap(GenericAugmentation):
         label_column: column that holds the label; needed with ``labels``.
         labels: label values, as the column holds them, whose rows are swapped, for example the numbers of
             neutral and contradiction; None means all rows.
+        on_missing: what to do about a row that lacks a text: ``"skip"`` keeps it and adds none, ``"error"`` refuses it.
 
     Adds:
         ``augmented``: True for the added rows.
@@ -49,8 +50,9 @@ class TextSwap(GenericAugmentation):
         *,
         label_column: str | None = None,
         labels: Iterable[Any] | None = None,
+        on_missing: str = "skip",
     ) -> None:
-        super().__init__((first, second))
+        super().__init__((first, second), on_missing=on_missing)
         if (label_column is None) != (labels is None):
             raise ValueError("label_column and labels go together: say which values of which column may be swapped.")
         if isinstance(labels, str):
@@ -60,20 +62,13 @@ class TextSwap(GenericAugmentation):
         if self.labels == ():
             raise ValueError("labels is empty: no row could be swapped. Name the label values, or leave it out.")
 
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Raise unless all columns that are read are there, the label too."""
-        present = list(names)
-        super().check_columns(present)
-        if self.label_column is not None and self.label_column not in present:
-            raise ValueError(f"TextSwap: no column {self.label_column!r}. Columns: {', '.join(present)}.")
+    def extra_column(self) -> str | None:
+        """The column of the label, where it decides."""
+        return self.label_column
 
-    def read(self, batch: Mapping[str, Any]) -> tuple[list[Texts], list[str], bool]:
-        """Texts, label and key of every row."""
-        rows, keys, batched = super().read(batch)
-        if self.label_column is not None:
-            values = batch[self.label_column] if batched else [batch[self.label_column]]
-            rows = [(*row, str(value)) for row, value in zip(rows, values, strict=True)]
-        return rows, keys, batched
+    def extras(self, values: Sequence[Any]) -> Sequence[str]:
+        """The labels as strings."""
+        return [str(value) for value in values]
 
     def process_additions(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[list[Row]]:
         """The row with its texts exchanged, or nothing, for each of several rows."""

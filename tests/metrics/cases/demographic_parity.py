@@ -32,7 +32,7 @@ DEGENERATE: dict[str, Any] = {
         {"demographic_parity": 1.0, "demographic_parity_difference": 0.0, "accuracy": 0.5, "fped": 0.0},
     ),
     "all unknown": ({"groups": [None] * 8}, "groups holds 8 row.s. without a label"),
-    "nan": ({"predictions": [1, 1, 1, 0, 1, 0, 0, float("nan")]}, "predictions holds 1 value.s. that are NaN"),
+    "nan": ({"predictions": [1, 1, 1, 0, 1, 0, 0, float("nan")]}, "predictions holds 1 row.s. without a label"),
     "length mismatch": ({"groups": ["a", "b"]}, "groups needs one entry per row: got 2 for 8 rows"),
     "multiclass": ({"predictions": [2, 1, 1, 0, 1, 0, 0, 0]}, "0 and 1; got .0, 1, 2.*positive_label="),
 }

@@ -29,7 +29,7 @@ DEGENERATE: dict[str, Any] = {
         {"equal_opportunity_0": 1.0, "equal_opportunity_1_difference": 0.0, "overall_positive_rate": 0.0},
     ),
     "all unknown": ({"groups": [None] * 8}, "groups holds 8 row.s. without a label"),
-    "nan": ({"references": [1, 1, 0, 0, 1, 1, 0, float("nan")]}, "references holds 1 value.s. that are NaN"),
+    "nan": ({"references": [1, 1, 0, 0, 1, 1, 0, float("nan")]}, "references holds 1 row.s. without a label"),
     "length mismatch": ({"references": [1, 0]}, "references needs one entry per row: got 2 for 8 rows"),
     "multiclass": ({"references": [2, 1, 0, 0, 1, 1, 0, 0]}, "0 and 1; got .0, 1, 2.*positive_label="),
 }

@@ -50,4 +50,5 @@ DEGENERATE = {
     ),
 }
 PAGE = ["He left. | She left. | They left."]
-PAGE_LINE = "1 texts, share with every version right: 1 [1, 1]"
+# Half the least rate at which one of one is right is .025.
+PAGE_LINE = "1 texts, share with every version right: 1 [0.05, 1]"

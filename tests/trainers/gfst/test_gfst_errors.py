@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import gfst_world
 import pytest
 from datasets import Dataset
 from gfst_case import arguments, config
@@ -22,6 +26,29 @@ def test_too_few_pairs_say_which_reasons_dropped_them(gfst, tmp_path):
     assert caught.value.summary["by_gender"]["female"]["reasons"]["opposite_gender"] > 0
     assert (tmp_path / "few" / "filter_target" / "README.md").is_file()
     assert not (tmp_path / "few" / "train_gfst").exists()
+
+
+def test_a_run_that_ends_with_the_filter_needs_pairs_too(gfst, tmp_path, lexicon):
+    """Nothing is feminine by this table: no pair is kept, the reasons are on disk, and a second call says so again."""
+    masculine = tmp_path / "masculine.tsv"
+    lines = Path(lexicon).read_text("utf-8").splitlines()
+    masculine.write_text("\n".join(line.replace("FEM", "MASC") for line in lines), "utf-8")
+    for _ in range(2):
+        with pytest.raises(TooFewPairsError, match=r"kept 0 of \d+ pairs \(female\).*opposite_gender"):
+            gfst(lexicon=str(masculine), until="filter_target")
+    assert (tmp_path / "out" / "filter_target" / "README.md").is_file()
+    with pytest.raises(TooFewPairsError, match=r"female: 0.*at least 1"):
+        gfst(monolingual=Dataset.from_dict({"text": ["He sings."]}), out="source", until="filter_source")
+
+
+@pytest.mark.parametrize("missing", ["sacrebleu", "matplotlib", "jinja2", "systran_align"])
+def test_what_the_last_stages_need_is_looked_for_first(gfst, tmp_path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=rf"{missing} is not installed\. Install it with: pip install"):
+        gfst(test=gfst_world.pairs(5, 9), aligner="systran")
+    assert not (tmp_path / "out").exists()
+    if missing != "matplotlib":  # an earlier stage needs none of them
+        gfst(until="filter_source")
 
 
 @pytest.mark.parametrize(

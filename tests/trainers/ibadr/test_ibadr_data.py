@@ -23,8 +23,8 @@ def rows(n=40, labels=(0, 1), **columns):
 @pytest.mark.parametrize(
     ("data", "settings", "message"),
     [
-        (rows(labels=(0, 7)), {"label_names": ["a", "b"]}, "Row 1 of the train rows has the label 7, .* map: a, b"),
-        (rows(labels=("a", "x")), {"label_names": ["a", "b"]}, "the label 'x', which is not in the map"),
+        (rows(labels=(0, 7)), {"label_names": ["a", "b"]}, "train rows .*: row 1 has the label 7, .* classes are a, b"),
+        (rows(labels=("a", "x")), {"label_names": ["a", "b"]}, "not in the map: row 1 has the label 'x'"),
         (rows(labels=(1,)), {"label_names": ["a", "b"]}, "All 36 training rows have the label b"),
         (rows(3), {"n_shallow": 1}, "2 training rows do not make n_bias_indicators=4 groups"),
         (rows(), {"n_shallow": 100}, "36 training rows are fewer than n_shallow=100"),
@@ -56,7 +56,7 @@ def test_data_in_other_forms(case):
     assert len(task.train) == 10
     assert not set(map(str, task.train)) - set(map(str, task.dev)) - set(map(str, single))
     again = prepare(case.arguments("unused", n_shallow=4, max_train_rows=10), single, test=single)
-    assert again.key == task.key
+    assert (again.train_key, again.dev_key) == (task.train_key, task.dev_key)
 
 
 def test_single_texts(case, tmp_path):

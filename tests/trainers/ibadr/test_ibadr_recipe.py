@@ -7,7 +7,8 @@ import shutil
 
 import numpy as np
 import pytest
-from datasets import load_dataset
+from datasets import Dataset, load_dataset
+from transformers import AutoConfig
 
 from hf_fairness.report.ibadr import findings
 from hf_fairness.runs import Run
@@ -21,7 +22,7 @@ pytestmark = [
     for text in (r"Round \d", "Every one of the")
 ]
 STAGES = ["base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2", "generator-2"]
-STAGES += ["samples-2", "pool", "ibadr", "control", "evaluation", "report"]
+STAGES += ["samples-2", "pool", "ibadr", "model", "control", "evaluation", "report"]
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,11 @@ def test_stages_in_order(report, folder):
     assert {stage["status"] for stage in found.values()} == {"done"}
 
 
+def test_added_rows_are_shown_when_asked_for(case, started):
+    shown = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, show_examples=True)
+    assert all(0 < len(each["examples"]) <= 5 for each in shown["rounds"])
+
+
 def test_every_sample_is_accounted_for(report, folder):
     for each in report["rounds"]:
         counts = dict(each["counts"])
@@ -64,7 +70,7 @@ def test_every_sample_is_accounted_for(report, folder):
         assert each["degrees"]["after"]["n"] == counts["accepted"]
         assert 0.0 <= each["anti_artefact"]["before"]["anti_artefact_share"] <= 1.0
         assert each["agreement"]["before"]["agreement_ci95"] is not None
-        assert each["examples"]
+        assert each["examples"] == []  # a generator repeats texts of the data: they are shown when asked for
         assert each["pool"]["n"] == each["generator"]["n"]
         assert each["pool"]["group_means"] == sorted(each["pool"]["group_means"])
 
@@ -280,3 +286,64 @@ def test_sweep(case, report, folder, tmp_path, capsys):
     for bad, message in (("threshold=1", "with one of n_bias_indicators"), ("seed=a", "expected a whole number")):
         with pytest.raises(ValueError, match=message):
             sweep_ibadr(case.arguments(tmp_path, sweep=[bad]), case.world.train, **given)
+
+
+def pairs(labels, **more):
+    columns = {name: [f"{name} {place}" for place in range(len(labels))] for name in ("premise", "hypothesis")}
+    return [{**{name: column[k] for name, column in columns.items()}, "label": y, **more} for k, y in enumerate(labels)]
+
+
+HANS = {"heuristic": "lexical_overlap", "subcase": "ln_subject"}
+
+
+@pytest.mark.parametrize(
+    ("challenge", "settings", "message"),
+    [
+        ({"hans": pairs(["entailment"], **HANS)}, {"unnamed": True}, "the label '0'.*label_names"),
+        ({"hans": pairs(["yes"], **HANS)}, {}, "hans: Unknown label 'yes'"),
+        ({"hans": pairs([None], **HANS)}, {}, "hans: Row 0 needs 'label'"),
+        ({"hans": pairs(["entailment"])}, {}, "hans: Row 0 needs 'heuristic'"),
+        ({"hans": []}, {}, "hans: references is empty"),
+        ({"mine": Dataset.from_list(pairs(["entailment", "odd"]))}, {}, "mine rows .*row 1 has the label 'odd'"),
+    ],
+)  # fmt: skip
+def test_all_sets_are_checked_before_anything_is_trained(case, tmp_path, challenge, settings, message):
+    if settings.pop("unnamed", False):  # numbers, as a file holds them
+        sets = {"train": case.world.train, "dev": case.world.dev}
+        settings = {name: Dataset.from_dict(rows.to_dict()) for name, rows in sets.items()}
+    with pytest.raises(ValueError, match=message):
+        case.run(tmp_path / "out", challenge=challenge, **settings)
+    assert not (tmp_path / "out").exists()
+
+
+TRAINED = set(STAGES) - {"pool", "model", "evaluation", "report"}
+#: What comes after the training: what may run again when the change is to names, or to what is measured.
+CHANGES = {
+    "label names": ({"label_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
+    "challenge": ({"challenge": None}, {"evaluation", "report"}),
+    "test": ({"test": True}, {"evaluation", "report"}),
+    "order of columns": ({"hypothesis_first": True}, {"evaluation", "report"}),
+    "probe": ({"probe": False}, {"evaluation", "report"}),
+    "name of the data": ({"dataset": "rows"}, {"pool", "report"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_not_learned_from_trains_nothing_anew(case, started, change):
+    settings, expected = CHANGES[change]
+    before = manifest(started)
+    given = {"probe": True, "anti_artefact": case.world.anti_artefact, **settings}
+    plain = {name: case.world.dev for name in ("test",) if given.get(name) is True}
+    if "label_names" in settings:  # numbers without names, as a file holds them
+        sets = {"train": case.world.train, "dev": case.world.dev}
+        plain |= {name: Dataset.from_dict(rows.to_dict()) for name, rows in sets.items()}
+        plain |= {"challenge": {"planted": Dataset.from_dict(case.world.challenge.to_dict())}}
+    found = case.run(started, **{**given, **plain})
+    after = manifest(started)
+    changed = {stage for stage in STAGES if before[stage]["key"] != after[stage]["key"]}
+    assert changed == expected
+    assert not changed & TRAINED
+    if "label_names" in settings:
+        config = AutoConfig.from_pretrained(found["model"])
+        assert list(config.id2label.values()) == settings["label_names"]
+        assert set(found["rounds"][0]["labels"]["before"]) == set(settings["label_names"])

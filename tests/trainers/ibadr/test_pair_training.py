@@ -41,9 +41,9 @@ def test_text_columns():
         text_columns(pair, ["premise", "hypothesis", "text"])
 
 
-@pytest.mark.parametrize("values", [["a"], [-1], [0.5], [True]])
+@pytest.mark.parametrize("values", [["a"], [-1], [0.5], [None]])
 def test_labels_that_are_no_numbers(values):
-    with pytest.raises(ValueError, match=r"holds .*; expected the number of a class"):
+    with pytest.raises(ValueError, match="column 'label'"):
         class_numbers(Dataset.from_dict({"label": values}))
 
 

@@ -1,0 +1,105 @@
+"""What ``datasets.map`` hands over in the formats of a data set, as plain columns, and the way back.
+
+Without a format, and with "numpy", "torch" and the like, a function gets a mapping and gives back the columns that it
+adds. With "arrow", "pandas" and "polars" it gets a table, and ``datasets`` takes what comes back as the whole result:
+so all columns go back with it, as an arrow table, which keeps their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def is_table(batch: Any) -> bool:
+    """Whether a batch is a table (arrow, pandas, polars) and not a mapping."""
+    return not isinstance(batch, Mapping)
+
+
+def names_of(batch: Any) -> list[str]:
+    """The names of the columns of a batch."""
+    if isinstance(batch, Mapping):
+        return list(batch.keys())
+    return list(getattr(batch, "column_names", None) or batch.columns)
+
+
+def plain_column(batch: Any, name: str) -> Any:
+    """A column of a batch as Python objects, or the value of a row; NaN in an array of numbers is a missing one."""
+    values = batch[name]
+    if values is None or isinstance(values, (str, list)):
+        return values
+    for method in ("to_pylist", "tolist", "to_list"):  # arrow; numpy, torch and pandas; polars
+        if hasattr(values, method):
+            found = getattr(values, method)()
+            if isinstance(found, list):
+                return [None if isinstance(value, float) and value != value else value for value in found]
+            return found
+    return values
+
+
+def with_columns(batch: Any, added: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], texts: Iterable[str]) -> Any:
+    """A table with more columns.
+
+    Args:
+        batch: the table.
+        added: name -> values.
+        kinds: name -> type, as ``datasets.Value`` names it.
+        texts: columns of texts, whose type a table without any text does not tell.
+    """
+    table = _arrow(batch, texts)
+    for name, values in added.items():
+        table = table.append_column(name, _array(values, kinds[name]))
+    return table
+
+
+def with_rows(
+    batch: Any,
+    places: Sequence[int],
+    changed: Mapping[str, Mapping[int, Any]],
+    added: Mapping[str, Sequence[Any]],
+    kinds: Mapping[str, str],
+    texts: Iterable[str],
+) -> Any:
+    """A table with more rows, and more columns.
+
+    Args:
+        batch: the table.
+        places: for each row of the result the row of the table that it is, or was made from.
+        changed: column -> row of the result -> its value there.
+        added: name -> values.
+        kinds: name -> type, as ``datasets.Value`` names it.
+        texts: columns of texts.
+    """
+    import pyarrow as pa
+
+    table = _arrow(batch, texts).take(pa.array(places, type=pa.int64()))
+    for name, cells in changed.items():
+        field = table.schema.field(name)
+        values = table.column(name).to_pylist()
+        for row, value in cells.items():
+            values[row] = value
+        table = table.set_column(table.column_names.index(name), field, pa.array(values, type=field.type))
+    for name, values in added.items():
+        table = table.append_column(name, _array(values, kinds[name]))
+    return table
+
+
+def _array(values: Sequence[Any], kind: str) -> Any:
+    import pyarrow as pa
+    from datasets import Value
+
+    return pa.array(values, type=Value(kind).pa_type)
+
+
+def _arrow(batch: Any, texts: Iterable[str]) -> Any:
+    """The table as an arrow table."""
+    import pyarrow as pa
+
+    if isinstance(batch, pa.Table):
+        return batch
+    table = batch.to_arrow() if hasattr(batch, "to_arrow") else pa.Table.from_pandas(batch, preserve_index=False)
+    for name in texts:
+        place = table.column_names.index(name)
+        if pa.types.is_null(table.schema.field(place).type):
+            table = table.set_column(place, name, table.column(place).cast(pa.string()))
+    return table

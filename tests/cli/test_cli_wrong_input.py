@@ -1,0 +1,213 @@
+"""Whatever is given, a command ends in one to three lines that say what came and what was wanted."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from hf_fairness.cli import main
+
+#: What no message may hold: it would be one of Python's or of a library's insides.
+INSIDES = re.compile(
+    r"Traceback|has no attribute|not subscriptable|not supported between|unsupported operand|out of range: |"
+    r"object is not|does not check|too large to convert|argument must be|must be str|invalid literal"
+)
+
+#: Files of the folder that every command is started in.
+FILES = {
+    "rows.csv": b"text,label\nHe sings.,0\nShe sings.,1\n",
+    "one.csv": b"text\nHe sings.\n",
+    "empty.csv": b"",
+    "header.csv": b"text,label\n",
+    "twice.csv": b"text,label,text\na,0,b\n",
+    "latin.csv": "text,label\nJosé sings.,0\n".encode("latin-1"),
+    "binary.csv": bytes(range(256)) * 4,
+    "binary.jsonl": bytes(range(256)) * 4,
+    "binary.parquet": bytes(range(256)) * 4,
+    "number.json": b"3",
+    "list.yaml": b"- a\n- b\n",
+    "en.txt": b"male\t1\tHe is the nurse.\tnurse\n",
+    "plain": b"x",
+}
+#: A whole command line of each command but for what is wrong in it; it would run long if nothing were.
+BASE = {
+    "audit": "audit model",
+    "augment": "augment rows.csv --method cda --output out",
+    "build-dataset": "build-dataset winomt --data_dir model --output out",
+    "ccd": "ccd --model_name_or_path model --dataset rows.csv --text_column text --output_dir out --use_cpu",
+    "data-diet": "data-diet model --dataset rows.csv --output_dir out",
+    "gfst": "gfst --lang it --monolingual rows.csv --parallel rows.csv --output_dir out --use_cpu",
+    "ibadr": "ibadr model --dataset rows.csv --output_dir out --generator model",
+    "push-metrics": "push-metrics --namespace me --dry_run",
+}
+#: What a number of each command is given, and its name.
+NUMBERS = {
+    "audit": ("batch_size", "seed", "n_bootstrap", "max_rows"),
+    "augment": ("num_proc", "batch_size", "seed", "probability"),
+    "ccd": ("seed", "beta", "num_train_epochs", "max_steps", "per_device_train_batch_size", "lora_r"),
+    "data-diet": ("n_seeds", "epochs", "hidden", "max_auc_drop", "seed"),
+    "gfst": ("max_length_ratio", "layers", "num_beams", "dropout", "seed", "warmup_steps"),
+    "ibadr": ("n_shallow", "top_p", "lora_rank", "generator_epochs", "seed"),
+}
+WRONG_NUMBERS = ("-3", "nan", "inf", "1e999", str(10**25), "9" * 5000, "", "two", "0x10", "1,5")
+#: Command, and wrong words that come after its own (a repeated flag wins).
+WRONG = [
+    *(
+        (command, f"--dataset {file}")
+        for command in ("ccd", "data-diet", "ibadr", "audit")
+        for file in (
+            *("empty.csv", "header.csv", "twice.csv", "latin.csv", "binary.csv", "binary.jsonl", "binary.parquet"),
+            *("number.json", "plain", "rows.tsv", "./nowhere", "a/b/c/d.csv", "model"),
+        )
+    ),
+    ("audit", "--sts_pairs one.csv"),
+    ("audit", "--sts_pairs row.csv"),
+    ("audit", "--evaluation one.csv"),
+    ("audit", "--evaluation nowhere.csv"),
+    ("audit", "--model_name_or_path ./modle"),
+    ("audit", "--model_name_or_path plain"),
+    ("audit", "--attribute nothing"),
+    ("audit", "--attribute plain"),
+    ("audit", "--output plain"),
+    ("audit", "--dataset rows.csv --text_column nothing"),
+    ("audit", "--seat_tests 99"),
+    ("audit", "stray words"),
+    ("augment", "--text_column label"),
+    ("augment", "--text_column nothing"),
+    ("augment", "--method cdaa"),
+    ("augment", "--output plain"),
+    ("augment", "--output plain/below"),
+    ("augment", "--names nowhere.csv"),
+    ("augment", "--method llm --model m --prompt model"),
+    ("augment", "--method llm --model m --prompt plain"),
+    ("augment", "--method synonyms --wordnet plain"),
+    ("build-dataset", "--data_dir nowhere"),
+    ("build-dataset", "--config_name nothing"),
+    ("build-dataset", "--output plain"),
+    ("ccd", "--model_name_or_path ./modle"),
+    ("ccd", "--output_dir plain"),
+    ("ccd", "--lr_scheduler_type nothing"),
+    ("ccd", "--optim nothing"),
+    ("ccd", "--save_strategy nothing"),
+    ("ccd", "--rho many"),
+    ("ccd", "--pooling most"),
+    ("ccd", "--group_columns male"),
+    ("ccd", "--lr_scheduler_kwargs [1]"),
+    ("ccd", "--accelerator_config plain"),
+    ("ccd", "--bf16 perhaps"),
+    ("ccd", "--text_column label"),
+    ("data-diet", "--label_column nothing"),
+    ("data-diet", "--validation nothing"),
+    ("data-diet", "--test nowhere.csv"),
+    ("data-diet", "--group_set one.csv"),
+    ("data-diet", "--experiments 3"),
+    ("data-diet", "--rankings nothing"),
+    ("data-diet", "--factual_fractions 2"),
+    ("data-diet", "--mode slow"),
+    ("gfst", "--winomt model"),
+    ("gfst", "--winomt nowhere.txt"),
+    ("gfst", "--must_she model"),
+    ("gfst", "--lexicon nowhere.tsv"),
+    ("gfst", "--nouns model"),
+    ("gfst", "--parallel one.csv"),
+    ("gfst", "--parallel rows.csv,nowhere.it"),
+    ("gfst", "--monolingual empty.csv"),
+    ("gfst", "--method most"),
+    ("gfst", "--until nothing"),
+    ("gfst", "--reverse_model ./modle"),
+    ("ibadr", "--challenge hans"),
+    ("ibadr", "--challenge hans=nowhere.txt"),
+    ("ibadr", "--generator ./modle"),
+    ("ibadr", "--text_columns a b c"),
+    ("ibadr", "--label_distribution 0.5 0.1"),
+    ("ibadr", "--dev nothing"),
+    ("push-metrics", "--namespace a/b"),
+    ("push-metrics", "--only nothing"),
+    *((command, "--config list.yaml") for command in BASE),
+    *((command, "--config model") for command in BASE),
+    *((command, "--no_such_option 3") for command in BASE),
+]
+CASES = [
+    *WRONG,
+    *((name, (f"--{option}", number)) for name, own in NUMBERS.items() for option in own for number in WRONG_NUMBERS),
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files, and an empty one in place of a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    (tmp_path / "model").mkdir()
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "wrong"), CASES, ids=lambda value: str(value)[:60])
+def test_wrong_input_ends_in_a_message(folder, capsys, command, wrong):
+    words = [*BASE[command].split(), *(wrong.split() if isinstance(wrong, str) else wrong)]
+    try:
+        status = main(words)
+    except SystemExit as stop:
+        status = stop.code
+    error = capsys.readouterr().err
+    if status == 0:
+        pytest.fail("taken")
+    assert status in (1, 2)
+    said = [line for line in error.splitlines() if f"hf-fairness {command}: error: " in line]
+    assert len(said) == 1, error
+    assert not INSIDES.search(said[0]), said[0]
+    assert len(error[error.index(said[0]) :].splitlines()) <= 3
+    assert len(said[0]) < 500
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("ccd --model_name_or_path model --dataset rosw.csv", "rows.csv"),
+        ("ccd --model_name_or_path ./modle --dataset rows.csv --text_column text", "model"),
+        ("augment rows.tsv --method cda --output out", "rows.csv"),
+        ("audit ./modell", "model"),
+        ("audit model --sts_pairs one.tsv", "one.csv"),
+        ("gfst --monolingual row.csv --until filter-source", "rows.csv"),
+        ("gfst --lang it --monolingual rows.csv --parallel rows.csv --winomt en.tx", "en.txt"),
+        ("audit model --config lits.yaml", "list.yaml"),
+        ("adit model", "audit"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(folder, capsys, words, near):
+    assert main(words.split()) != 0
+    error = capsys.readouterr().err
+    assert re.search(rf"Did you mean '?{near}", error), error
+    if not words.startswith("adit"):
+        assert "Expected " in error
+        assert "Hub" in error or ".yaml" in words or "--winomt" in words
+
+
+@pytest.mark.parametrize("words", [["--help"], ["push-metrics", "--help"], ["build-dataset", "--list"]])
+def test_a_reader_that_goes_away_sees_no_traceback(words):
+    read, write = os.pipe()
+    os.close(read)  # as `| head` does, for certain
+    with os.fdopen(write, "w") as output:
+        command = [sys.executable, "-m", "hf_fairness", *words]
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode in (0, 141)  # argparse passes over a pipe that is closed
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("command", "again"), [("gfst", "last finished stage"), ("audit", "same command again.")])
+def test_a_stopped_command_says_how_to_go_on(command, again, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"hf_fairness.cli.{command}.parse", stop)
+    assert main([command]) == 130
+    error = capsys.readouterr().err
+    assert again in error
+    assert "Traceback" not in error

@@ -1,0 +1,199 @@
+"""Every option of every command takes from a YAML file what its type says, and refuses the rest by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import types
+from enum import Enum
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+
+from hf_fairness.cli import COMMANDS, main
+from hf_fairness.cli.parsing import option_kinds, read_yaml
+from hf_fairness.cli.values import RANGES, check_value
+
+
+def classes(command: str) -> list[type]:
+    """What a command parses into, taken from its own call of `parse`."""
+    module = importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}")
+    taken: list[type] = []
+
+    def note(config_classes, *_, **__):
+        taken.extend(config_classes)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "parse", note)
+        with pytest.raises(KeyboardInterrupt):
+            module.main([])
+    return taken
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, dict[str, tuple[Any, Any]]]:
+    """Type and default of every option, by command and name."""
+    found = {}
+    for command in COMMANDS:
+        own = classes(command)
+        entries = [entry for cls in own for entry in dataclasses.fields(cls) if entry.init]
+        kinds = option_kinds(own)
+        found[command] = {entry.name: (kinds[entry.name], entry.default) for entry in entries}
+    return found
+
+
+def parts(kind: Any) -> set[Any]:
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    return {get_origin(part) or part for part in kinds}
+
+
+#: A value as YAML has it, and the types of which one must be among an option's for it to be taken.
+VALUES = {
+    "[1]": {list},
+    "[[a]]": set(),
+    "{a: b}": {dict},
+    "true": {bool},
+    "'yes'": {str, Any},
+    "null": {type(None)},
+    "2.5": {float, str},
+    "7": {int, float, str},
+    "2020-01-01": {str},
+    ".nan": {float, str},
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("text", VALUES)
+def test_each_option_takes_its_type_alone(options, command, text, tmp_path):
+    path = tmp_path / "c.yaml"
+    refused = 0
+    for name, (kind, _) in options[command].items():
+        path.write_text(f"{name}: {text}\n")
+        taken = bool(VALUES[text] & parts(kind))
+        try:
+            read_yaml(path, {name: kind})
+        except ValueError as error:
+            refused += 1
+            message = str(error)
+            assert not taken or text == "[1]" or dict in parts(kind), message  # the items have a type of their own
+            assert message.startswith(f"--config {path}: {name} is ")
+            assert ", expected " in message
+            assert not message.endswith("expected .")
+            assert len(message.splitlines()) == 1
+        else:
+            literals = [part for part in parts(kind) if isinstance(part, type) and issubclass(part, Enum)]
+            assert taken or literals, (name, kind)
+    assert refused
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_default_may_be_written_down(options, command, tmp_path):
+    for name, (kind, default) in options[command].items():
+        if default is dataclasses.MISSING or default is None:
+            continue
+        value = default.value if isinstance(default, Enum) else default
+        written = str(value).lower() if isinstance(value, bool) else repr(value)
+        (tmp_path / "c.yaml").write_text(f"{name}: {written}\n")
+        assert read_yaml(tmp_path / "c.yaml", {name: kind}) == {name: value}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_number_has_a_range_that_holds_its_default(options, command):
+    for name, (kind, default) in options[command].items():
+        inner = parts(kind) | {part for each in get_args(kind) for part in (each, *get_args(each))}
+        if inner & {int, float}:
+            assert name in RANGES
+            if isinstance(default, (int, float)) and not isinstance(default, bool):
+                check_value(name, default, None)
+            for number in (-(10**40), 10**40, float("inf"), float("nan"), -7):
+                with pytest.raises(ValueError, match=rf"^{name} is .*, expected "):
+                    check_value(name, number, default)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lang: no\n", "lang is the truth value false, expected a text or null; write 'no' in quotes for the text."),
+        ("lang: it\nlang: de\n", "lang is given twice."),
+        ("seed: -1\n", "seed is -1, expected 0 or more."),
+        ("learning_rate: .nan\n", "learning_rate is nan, expected a finite number."),
+        ("max_pairs: 3\n", "max_pairs is 3, expected at least min_pairs"),
+        ("until: nowhere\n", "until is 'nowhere', expected a stage"),
+        ("model: ''\n", "model is empty, expected a text."),
+        ("", "expected `option: value` lines, got an empty file."),
+        ("3\n", "expected `option: value` lines, got int."),
+        ("1: 2\n", "unknown option 1."),
+        (f"seed: {'9' * 5000}\n", "not valid YAML"),
+        ("[" * 5000, "not valid YAML"),
+        ("{{a: 1}: 2}: 3", "not valid YAML"),
+        ("a\0: 1", "not valid YAML"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_key(text, message, tmp_path, capsys):
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    assert main(["gfst", "--config", str(path)]) == 1
+    printed = capsys.readouterr().err
+    assert f"--config {path}: {message}" in printed
+    assert len(printed.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00seed", b"\x80\x81\x82"])
+def test_a_file_that_is_no_text_is_refused(content, tmp_path, capsys):
+    (tmp_path / "c.yaml").write_bytes(content)
+    assert main(["gfst", "--config", str(tmp_path / "c.yaml")]) == 1
+    assert "not a text in UTF-8" in capsys.readouterr().err
+    assert main(["gfst", "--config", str(tmp_path)]) == 1
+    assert "is a folder. Expected a YAML file." in capsys.readouterr().err
+    assert main(["gfst", "--config", str(tmp_path / "c.yml")]) == 1
+    assert f"Did you mean {tmp_path / 'c.yaml'}?" in capsys.readouterr().err
+
+
+def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
+    """The settings with which a command would run."""
+    module = importlib.import_module(f"hf_fairness.cli.{command}")
+    taken: list[Any] = []
+    monkeypatch.setattr(module, "run", lambda *arguments: taken.extend(arguments))
+    assert main([command, *words]) == 0
+    return {name: value for arguments in taken for name, value in vars(arguments).items()}
+
+
+#: Command, a setting of its demo with what the demo has, the plain default, and two others.
+DEMOS = [
+    ("gfst", "max_steps", 1200, -1, 7, 8),
+    ("gfst", "lang", "it", None, "de", "ru"),
+    ("gfst", "finetune_learning_rate", 1e-3, 1e-4, 0.5, 0.25),
+    ("ibadr", "n_shallow", 1000, 2000, 7, 8),
+    ("ibadr", "output_dir", "out/ibadr", "ibadr", "there", "here"),
+    ("ibadr", "epochs", 4.0, 8.0, 2.0, 3.0),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "demo", "plain", "in_file", "flag"), DEMOS)
+def test_flags_win_over_the_file_over_the_demo_over_defaults(
+    command, name, demo, plain, in_file, flag, tmp_path, monkeypatch
+):
+    path, config = tmp_path / "c.yaml", ["--config", str(tmp_path / "c.yaml")]
+    path.write_text("demo: true\n")
+    by_file, by_flag = parsed(command, monkeypatch, *config), parsed(command, monkeypatch, "--demo")
+    assert by_file[name] == by_flag[name] == demo
+    assert type(by_file[name]) is type(by_flag[name])
+    assert parsed(command, monkeypatch)[name] == plain
+    assert parsed(command, monkeypatch, *config, "--demo", "false")[name] == plain
+    path.write_text(f"demo: true\n{name}: {in_file}\n")
+    assert parsed(command, monkeypatch, *config)[name] == in_file
+    assert parsed(command, monkeypatch, *config, f"--{name}", str(flag))[name] == flag
+    path.write_text(f"{name}: {in_file}\n")
+    assert parsed(command, monkeypatch, *config, "--demo")[name] == in_file
+
+
+def test_the_file_wins_over_what_the_demo_command_has(tmp_path, monkeypatch):
+    (tmp_path / "c.yaml").write_text("output_dir: there\ndataset: mine.csv\n")
+    from hf_fairness.cli import ccd
+
+    taken: list[Any] = []
+    monkeypatch.setattr(ccd, "run", lambda *arguments: taken.extend(arguments))
+    assert main(["demo", "--config", str(tmp_path / "c.yaml"), "--max_rows", "9"]) == 0
+    assert (taken[0].dataset, taken[0].max_rows, taken[1].output_dir) == ("mine.csv", 9, "there")
+    assert taken[0].base_model_name == "sentence-transformers/all-MiniLM-L6-v2"

@@ -1,0 +1,88 @@
+"""No name becomes markup in what is published: through every writer of cards and tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+
+import pytest
+
+from hf_fairness.report import card_section, render_html
+from hf_fairness.report.dataset_card import Derivation, dataset_card
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
+from hf_fairness.report.word_table import top_texts_table
+
+NASTY = [
+    "a\n\n# Heading",
+    "<script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "![x](https://evil.example/x.png)",
+    "`code` and ``` fence",
+    "a | b \\| c",
+    "- item\n- item",
+    "| --- |",
+    "**bold** _it_ ~~no~~",
+    "www.evil.example mailto:a@evil.example a@evil.example https://evil.example",
+    "<!-- hf-fairness:end -->",
+    "&lt;b&gt;",
+    "line\u2028separator\x00\x1b[31m\r\v",
+    "---\nlicense: mit\n---",
+    "$x$ $$y$$",
+]
+#: Unescaped signs that would make markup of a name.
+MARKUP = re.compile(
+    r"<(?=[a-z!/])|(?<!\\)[`*~$](?=\w)|(?<!\\)\]\(|https?://evil|www\.evil|\w@evil|mailto:|\x1b", re.IGNORECASE
+)
+
+
+def harmless(text: str) -> None:
+    assert not MARKUP.search(text), MARKUP.search(text)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_name_stays_a_name(name):
+    for made in (escape_markdown(name), bullets([name])):
+        harmless(made)
+        assert len(made.splitlines()) == 1
+    table = markdown_table([[name, "n"], [name, 1]])
+    harmless(table)
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()] == [3, 3, 3]
+
+
+def test_what_a_reader_sees_is_the_name():
+    for name in NASTY:
+        seen = html.unescape(re.sub(r"\\([\\|*_\[\]`#~$])", r"\1", escape_markdown(name)))
+        assert seen == " ".join("".join(c if c.isprintable() else " " for c in name).split())
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_cards_of_data_sets(name, attribute_named):
+    made = Derivation(
+        name, name, name, "corpus.csv", "train", [name], {name: name}, {name: {name: 1}}, 3,
+        attribute=attribute_named(name), reference=name, example={name: name}, limits=[name], licence="mit",
+        versions={name: "1"},
+    )  # fmt: skip
+    body = str(dataset_card(made).text)
+    harmless(body.replace("https://huggingface", ""))
+    assert sum(line.startswith("#") for line in body.splitlines()) == 8
+    assert top_texts_table({name: [(name, 0.5)]}).count("\n") == 2
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_sections_and_pages_of_audits(name):
+    numbers = {"effect_size": 0.5, "effect_size_ci95": [0.1, 0.9], "p_value": 0.1, "n_words": 8, "n_sentences": 80}
+    audit = {"model": f"org/{name}", "attribute": name, "language": name, "seat": {"tests": {name: numbers}}}
+    section = card_section(audit, before=audit, training={name: name})
+    harmless(re.sub(r"^\*\*[A-Z][a-z ]+\*\*$", "", section, flags=re.MULTILINE))  # ours
+    assert "# Heading" not in [line.strip() for line in section.splitlines()]
+    page = render_html(audit, before=audit, training={name: name})
+    assert "<script" not in page
+    assert "<!-- hf-fairness:end" not in page
+
+
+@pytest.fixture
+def attribute_named():
+    from hf_fairness.attributes import load_attribute
+
+    return lambda name: dataclasses.replace(load_attribute("gender"), name=name, licence=name, sources=(name,))
