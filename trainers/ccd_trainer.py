@@ -326,6 +326,8 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Save a model that opens without code of ours; LoRA weights also on their own, to train on."""
+        if not self.args.should_save:  # `Trainer` asks every process, and the parent takes it that there is one
+            return
         folder = Path(output_dir if output_dir is not None else self.args.output_dir)
         with self.encoder.as_saved():
             super()._save(str(folder), state_dict)

@@ -182,7 +182,7 @@ class DataDietTrainer(Resumable, HiddenToken, Trainer):
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Save the kept rows beside the model."""
         super()._save(output_dir, state_dict)
-        if self.pruned is not None:
+        if self.pruned is not None and self.args.should_save:
             self.pruned.save(output_dir if output_dir is not None else self.args.output_dir)
 
     @staticmethod

@@ -60,8 +60,10 @@ def exponent(function: Callable[[str], object], unit: str, least: int = 10_000) 
 
 @pytest.mark.parametrize("name", REWRITES)
 def test_rewrites_are_linear(name):
-    found = {unit: exponent(REWRITES[name], unit) for unit in UNITS}
-    assert {unit: value for unit, value in found.items() if value > 1.2} == {}
+    above = set(UNITS)
+    for _ in range(4):  # a shared machine adds to some of the times; a square stays one however often it is measured
+        above = {unit for unit in above if exponent(REWRITES[name], unit) > 1.2}
+    assert above == set()
 
 
 @pytest.mark.parametrize("unit", CARDS)

@@ -135,5 +135,5 @@ def test_bad_input_is_a_clear_error(folder, minilm_path):
         PerplexityRatio(folder, ["a", "b"], counterfactual_columns="c")
     with pytest.raises(ValueError, match="does not open with AutoModelForCausalLM"):
         PerplexityRatio("/no/such/folder", "t")({"t": "she", "t_counterfactual": "he"})
-    with pytest.raises(ValueError, match="no perplexity column 'ratio'"):
+    with pytest.raises(ValueError, match="no column 'ratio'"):
         SwapQuality("t", perplexity="ratio")({"t": "she", "t_counterfactual": "he", "edits": "[]"})

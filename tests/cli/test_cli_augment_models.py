@@ -35,7 +35,7 @@ def test_rows_are_chosen_by_bias_score(write, augment, vectors):
     assert number(card, "rows left out by the method") == "1"
     assert number(card, "percentile") == "75.0"
     assert number(card, "model") == "vectors.txt"
-    more, card, _ = augment(source, "compensate", *words, out="more")
+    more, card, _ = augment(source, "compensate", *words, "--card_example", out="more")
     scores = {row["text"]: row["text_bias_absolute"] for row in more if not row["counterfactual"]}
     assert max(scores, key=scores.__getitem__) == worst
     assert [row["text"] for row in more if row["counterfactual"]] == ["He is a lovely nurse."]

@@ -76,7 +76,7 @@ def main(folder: Path) -> None:
     trainer, results["restart"] = run("restart", "restart", dropout=0.0, save_steps=500)
 
     model, _ = make_classifier(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    fractions = {"factual_fraction": 1 / 2, "counterfactual_fraction": 1 / 6}  # 48 rows: two global batches
+    fractions = {"factual_fraction": 1 / 2, "counterfactual_fraction": 1 / 4}  # 36 and 12 rows: two global batches
     config = DataDietConfig(output_dir=str(folder / "diet"), seed=0, **fractions, **settings)
     diet = DataDietTrainer(model, config, train_dataset=long_rows(), processing_class=tokenizer)
     diet.train()
