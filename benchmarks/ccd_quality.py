@@ -153,11 +153,11 @@ def config() -> dict[str, Any]:
     return {**CONFIG, "texts": {**texts, "held out": held_out}}
 
 
-def train(rows: Dataset, seed: int, *, shuffle_gaps: bool = False) -> Any:
+def train(rows: Dataset, seed: int, *, random_gaps: bool = False) -> Any:
     """MiniLM after one epoch of CCD, or of its control."""
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"output_dir": folder, "seed": seed, "report_to": "none", "use_cpu": True}
-        config = CCDConfig(**settings, shuffle_gaps=shuffle_gaps)
+        config = CCDConfig(**settings, random_gaps=random_gaps)
         trainer = CCDTrainer(minilm_path(), config, rows)
         trainer.train()
         return trainer.model
@@ -261,7 +261,7 @@ def study(*, quick: bool = False) -> dict[str, Any]:
     for seed in progress(seeds, "Training three arms per seed", show_progress=True):
         news = news_rows(rows, seed, pool)
         arms["news"][seed] = train(news, seed)
-        arms["control (news)"][seed] = train(news, seed, shuffle_gaps=True)
+        arms["control (news)"][seed] = train(news, seed, random_gaps=True)
         arms["demo corpus"][seed] = train(demo, seed)
     results = {name: evaluation.arm(models) for name, models in arms.items()}
     return {

@@ -77,12 +77,12 @@ class CCDConfig(SentenceTransformerTrainingArguments):
             "dropout nothing pulls: the weights stay as they are."
         },
     )
-    shuffle_gaps: bool = field(
+    random_gaps: bool = field(
         default=False,
         metadata={
-            "help": "Make a control run: each text's gap between groups is pulled to the gap that another text has "
-            "under the original encoder, not to 0. Rows, order, steps, optimiser, weights of the loss and dropout are "
-            "those of the method."
+            "help": "Make a control run: each text's gap between groups is pulled away from where it is by the gap of "
+            "another text, up or down at random, and not to 0. Rows, order, steps, optimiser, weights of the loss and "
+            "dropout are those of the method."
         },
     )
     rho: str = field(

@@ -43,18 +43,24 @@ class CCDReferences:
         """The kernel's width for these distances; see `hf_fairness.losses.kernel_width`."""
         return kernel_width(torch.from_numpy(np.stack(list(self.distances.values()))), rho)
 
-    def shuffled_closeness(self, rho: float, seed: int = 0) -> np.ndarray:
-        """Closeness of another row's groups to its neutral text, float32 of shape (rows, groups).
+    def random_targets(self, rho: float, seed: int = 0) -> np.ndarray:
+        """What a control is trained towards: closeness of each group to the neutral text, float32 (rows, groups).
 
-        Rows are put into a random circle and each takes that of the next, so that none keeps its own (but a single
-        one). A control trained towards it keeps the gaps between groups that there are, on texts where they were not.
+        Each row's own closeness, moved by the gaps between groups that another row has: for one half of the rows,
+        drawn at random, upwards, for the other downwards. (Rows stand in a random circle and each takes from the
+        next.) The targets are about as far away as those of the method, and their median, where an absolute loss
+        ends that cannot learn what is random, is the gap that each text has. A row that took another's gap as it
+        is would end at the gap that is common to all rows: smaller gaps, which is what the method is for.
         """
         distances = np.stack(list(self.distances.values()), axis=1)
-        order = np.random.default_rng(seed).permutation(len(distances))
+        closeness = gaussian_kernel(torch.from_numpy(distances.astype(np.float64) ** 2), rho).numpy()
+        gaps = closeness - closeness.mean(axis=1, keepdims=True)
+        random = np.random.default_rng(seed)
+        order = random.permutation(len(gaps))
         source = np.empty_like(order)
         source[order] = np.roll(order, -1)
-        squared = torch.from_numpy(distances[source].astype(np.float64) ** 2)
-        return gaussian_kernel(squared, rho).float().numpy()
+        up = random.permutation(np.arange(len(gaps)) % 2 == 0)
+        return np.asarray(closeness + np.where(up, 1, -1)[:, None] * gaps[source], dtype=np.float32)
 
     def add_to(self, dataset: Dataset, targets: np.ndarray | None = None) -> Dataset:
         """The data set with the neutral texts' embeddings, and targets behind them, as column ``label``."""

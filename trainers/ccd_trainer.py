@@ -106,7 +106,7 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
         for name, split in splits.items():
             found = self.references[name]
             splits[name] = found.add_to(
-                split, found.shuffled_closeness(self.kernel.rho, args.seed) if args.shuffle_gaps else None
+                split, found.random_targets(self.kernel.rho, args.seed) if args.random_gaps else None
             )
         if args.use_peft:
             self.encoder.add_lora(args)
@@ -276,7 +276,7 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
             "base_model": self.base_model,
             "beta": self.args.beta,
             "bias_weight": self.args.bias_weight,
-            "shuffle_gaps": self.args.shuffle_gaps,
+            "random_gaps": self.args.random_gaps,
             "rho": self.kernel.rho,
             "rho_mode": self.kernel.mode,
             "kernel_share_low": self.kernel.share_low,
@@ -300,7 +300,7 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
         if not path.is_file():
             raise ValueError(f"{folder} is no checkpoint of a CCDTrainer: it has no {RUN_FILE}.")
         before, now = json.loads(path.read_text(encoding="utf-8")), self.describe_run()
-        for key in ("rho", "beta", "bias_weight", "shuffle_gaps", "group_columns", "n_train", "lora", "mlm_head"):
+        for key in ("rho", "beta", "bias_weight", "random_gaps", "group_columns", "n_train", "lora", "mlm_head"):
             same = math.isclose(before[key], now[key], rel_tol=1e-4) if key == "rho" else before[key] == now[key]
             if not same:
                 raise ValueError(

@@ -66,10 +66,16 @@ def test_files_and_yaml(files, tmp_path, capsys):
         ([], "--dataset is missing"),
         (["--dataset", "{train}"], "The classifier .* is missing"),
         (["--dataset", "{train}", "--challenge", "snli=x"], "expected NAME=FILE"),
-        (["--dataset", "{train}", "--challenge", "hans=nowhere"], "--challenge hans: there is no such file or folder: nowhere"),
+        (
+            ["--dataset", "{train}", "--challenge", "hans=nowhere"],
+            "--challenge hans: there is no such file or folder: nowhere",
+        ),
         (["--dataset", "{train}", "--dev", "nowhere"], "There is no file nowhere"),
         (["--dataset", "{train}", "--n_bias_indicators", "1"], "n_bias_indicators is 1"),
-        (["m", "--dataset", "{train}", "--label_names", "entailment", "neutral"], "39 of 128 rows .* row 0 has the label 'contradiction'"),
+        (
+            ["m", "--dataset", "{train}", "--label_names", "entailment", "neutral"],
+            "39 of 128 rows .* row 0 has the label 'contradiction'",
+        ),
     ],
 )
 def test_errors(files, tmp_path, words, message):

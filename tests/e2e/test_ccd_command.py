@@ -97,7 +97,7 @@ def test_the_control_is_the_same_training_towards_other_gaps(finished):
     out, _ = finished
     trained, control = stages(out)["train"]["result"], stages(out)["control"]["result"]
     assert len(losses(out, "control")) == control["kept_step"] == trained["kept_step"] <= len(losses(out))
-    assert {key for key in trained["run"] if trained["run"][key] != control["run"][key]} == {"shuffle_gaps"}
+    assert {key for key in trained["run"] if trained["run"][key] != control["run"][key]} == {"random_gaps"}
     counts = stages(out)["variants"]["result"]
     assert trained["run"]["n_train"] == ROWS - counts["n_validation"] - counts["n_audit"] < ROWS
     assert min(counts["n_validation"], counts["n_audit"]) >= ROWS // 10

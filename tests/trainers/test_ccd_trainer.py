@@ -77,18 +77,26 @@ def test_validation_parts_add_up_to_the_loss_with_a_smaller_last_batch(tiny_bert
 
 
 def test_control_takes_the_gaps_of_other_rows(tiny_bert, triples, config):
-    control = CCDTrainer(tiny_bert, config(shuffle_gaps=True, max_steps=3), triples)
+    control = CCDTrainer(tiny_bert, config(random_gaps=True, max_steps=3), triples)
     method = CCDTrainer(tiny_bert, config(max_steps=3), triples)
     width = method.train_dataset[0]["label"].shape[0]
     assert control.train_dataset[0]["label"].shape[0] == control.eval_dataset[0]["label"].shape[0] == width + 2
     own = np.exp(-(np.stack(list(control.references["train"].distances.values()), 1) ** 2) / 2 / control.kernel.rho**2)
     taken = np.stack([row["label"][width:].numpy() for row in control.train_dataset])
-    assert np.allclose(sorted(map(tuple, own)), sorted(map(tuple, taken)), atol=1e-5)
-    assert not any(np.allclose(a, b, atol=1e-7) for a, b in zip(own, taken, strict=True))
+    moved, gaps = taken - own, own - own.mean(axis=1, keepdims=True)
+    up = [int(np.abs(gaps - row).sum(axis=1).argmin()) for row in moved]
+    down = [int(np.abs(gaps + row).sum(axis=1).argmin()) for row in moved]
+    fits = [
+        [np.allclose(sign * gaps[at], row, atol=1e-5) for sign, at in ((1, u), (-1, d))]
+        for row, u, d in zip(moved, up, down, strict=True)
+    ]
+    assert all(any(fit) for fit in fits)  # each is moved by the gaps of a row, upwards or downwards
+    assert not any(np.allclose(row, 0, atol=1e-7) for row in moved)
+    assert abs(np.mean([each[0] for each in fits]) - np.mean([each[1] for each in fits])) < 0.1
     for trainer in (method, control):  # into one folder: the last checkpoint is of the control
         trainer.train()
     assert logged(control, "loss_rep")[0] == 0 < logged(control, "loss_bias")[0]  # dropout is off, and yet it pulls
-    with pytest.raises(ValueError, match="shuffle_gaps = True"):
+    with pytest.raises(ValueError, match="random_gaps = True"):
         method.train(resume_from_checkpoint=f"{control.args.output_dir}/checkpoint-3")
 
 

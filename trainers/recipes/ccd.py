@@ -48,8 +48,8 @@ _PARTS = ("audit", "validation")
 MIN_ROWS = 20
 #: What the control is, as reports and cards say it.
 CONTROL = (
-    "the method's own training with one change: each text's gap between groups is pulled to the gap that another text "
-    "(drawn at random) has under the original encoder, and not to 0. Rows, order, steps up to the kept checkpoint, "
+    "the method's own training with one change: each text's gap between groups is pulled away from where it is by "
+    "the gap of another text, up or down at random, and not to 0. Rows, order, steps up to the kept checkpoint, "
     "optimiser, weights of the loss, seed and dropout (as for the method) are the same"
 )
 _EMBEDDINGS = "embeddings.npz"
@@ -282,7 +282,7 @@ class _Pipeline:
             own = self._config(folder / "checkpoints")
             callbacks = []
             if stop is not None:
-                own.shuffle_gaps, own.load_best_model_at_end = True, False
+                own.random_gaps, own.load_best_model_at_end = True, False
                 callbacks = [_StopAt(stop)]
             rows, validation = self.part("train"), self.part("validation")
             trainer = CCDTrainer(self.base_model, own, rows, validation, callbacks=callbacks)

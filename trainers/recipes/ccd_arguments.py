@@ -50,7 +50,7 @@ class CCDArguments:
         default=True,
         metadata={
             "help": "Also train the control: same rows, steps, seed and loss, but each text's gap between groups is "
-            "pulled to another text's original gap instead of to 0."
+            "pulled up or down at random by the gap of another text, instead of to 0."
         },
     )
     sweep: str | None = field(
