@@ -125,7 +125,7 @@ def weights(folder):
 
 
 def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
-    result, stages, out = run(num_train_epochs=4)
+    _, stages, out = run(num_train_epochs=4)
     trained, control = stages["train"], stages["control"]
     differs = {key for key in trained["run"] if trained["run"][key] != control["run"][key]}
     assert differs == {"random_gaps"}
