@@ -16,6 +16,7 @@ from hf_fairness.measure.text_learners import (
     fold_numbers,
     out_of_fold,
 )
+from hf_fairness.record import Declared
 from hf_fairness.refine.columns import Columns, check_dataset
 from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.scores.compare import paired_comparison
@@ -29,6 +30,16 @@ CONVENTION = (
     "right, with probabilities divided by the labels' shares in training; rows with equal texts share a fold and are "
     "counted together; the interval is of these predictions: classifiers are not trained anew"
 )
+MEASURES = {
+    "accuracy": Declared("label read from one text of the pair alone (accuracy)", "information", None, "none"),
+    "gain": Declared(
+        "the same, above the most frequent label",
+        "information",
+        0.0,
+        "lower",
+        convention="Partial input: how much of the label one text of a pair gives away without the other.",
+    ),
+}
 
 
 def partial_input(

@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.rates import interval, resampled_sums
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats
 from hf_fairness.utils import require
+
+MEASURES = {
+    "bleu": Declared("translation quality (BLEU)", "utility", 1.0, "higher"),
+    "chrf": Declared("translation quality (chrF)", "utility", 1.0, "higher"),
+}
 
 
 def translation_quality(

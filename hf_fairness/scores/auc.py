@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import Rates
 from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.statistics import Floats, as_values, cluster_index, cluster_sums
+
+MEASURES = {
+    "auc": Declared("positive texts are scored above negative ones (AUC)", "utility", 1.0, "higher"),
+    "positive_rate": Declared("share of texts that get the positive label", "context", None, "none"),
+}
 
 
 def _ranks(values: Floats) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import FEW_CLUSTERS, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, mean_statistic_interval
@@ -21,6 +22,26 @@ CONVENTION = (
     "divided by the mean distance of the groups to the neutral text; 95 % intervals: Student's on the logarithm (of "
     "cced_signed and of changes: on the number itself), variance from leaving out each text or cluster"
 )
+MEASURES = {
+    "cced": Declared(
+        "gap between the groups' distances to the neutral text (CCED)",
+        "bias",
+        0.0,
+        "lower",
+        convention="CCED: mean over texts and group pairs of the absolute difference of the distances of the two group "
+        "versions of a text to its neutral version. Texts without group terms are left out and counted as skipped.",
+    ),
+    "cced_relative": Declared(
+        "the same gap, as a share of the mean distance (CCED / mean distance)",
+        "bias",
+        0.0,
+        "lower",
+        convention="CCED / mean distance: the same, divided by the mean distance to the neutral text, so that an "
+        "encoder that merely draws all embeddings together gains nothing.",
+    ),
+    "cced_signed": Declared("gap with its sign (CCED, signed mean)", "context", 0.0, "none"),
+    "mean_distance": Declared("mean distance to the neutral text", "context", None, "none"),
+}
 
 
 def neutral_distances(embeddings: Mapping[str, ArrayLike], *, neutral: str = "neutral") -> dict[str, Floats]:

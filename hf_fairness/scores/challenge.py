@@ -5,15 +5,29 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, combination, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index
 from hf_fairness.utils import FairnessWarning
+
+MEASURES = {
+    "accuracy": Declared(
+        "accuracy",
+        "utility",
+        1.0,
+        "higher",
+        convention="Accuracy over all rows of a set; a published challenge set counts labels as its authors do.",
+    ),
+}
+#: The same on a set that is made so that a shortcut fails.
+CHALLENGE_MEASURES = {"accuracy": replace(MEASURES["accuracy"], kind="bias")}
 
 
 def challenge_accuracy(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import (
     FEW_CLUSTERS,
     METHOD,
@@ -33,6 +34,34 @@ CONVENTION = (
     "of the versions (of the rows with reference 0 or 1 for the forms of equal opportunity), difference form: the gap; "
     f"{METHOD}, with the correlation of versions of one text; minimal_detectable_gap: two-sided at .05, power .8"
 )
+MEASURES = {
+    "counterfactual_parity": Declared(
+        "versions of a text about two groups get the positive label equally often (paired DP)",
+        "bias",
+        1.0,
+        "higher",
+        convention="Paired DP: 1 less the gap between the positive rates of the versions of the same texts. Flips in "
+        "both directions cancel in it, not in the flip rate.",
+    ),
+    "counterfactual_equal_opportunity_1": Declared(
+        "the same among texts whose label is positive (paired EqOpp1)", "bias", 1.0, "higher"
+    ),
+    "counterfactual_equalized_odds": Declared(
+        "the same among texts of both labels (paired EqOdd)", "bias", 1.0, "higher"
+    ),
+    "kept_flipped_parity": Declared(
+        "texts as they are and flipped ones get the positive label equally often (the paper's DP)",
+        "bias",
+        1.0,
+        "higher",
+        convention="The paper's DP (equation 3) compares texts as they are with flipped ones, where gaps in both "
+        "directions cancel: methods that differ on pairs can be alike on it.",
+    ),
+    "flip_rate": Declared("texts whose label changes with the group (flip rate)", "bias", 0.0, "lower"),
+    "mean_abs_probability_change": Declared(
+        "mean change of the probability when the group is swapped", "bias", 0.0, "lower"
+    ),
+}
 
 
 def _versions(columns: Mapping[str, Any], n: int | None, name: str, read: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.group_counts import (
     GroupCounts,
@@ -40,6 +41,15 @@ CONVENTION = (
     "groups, two-sided at .05 / number of pairs, power .8"
 )
 DIRECTION = "published form: lower is worse; differences, fped and fned: higher is worse"
+MEASURES = {
+    "demographic_parity": Declared(
+        "texts of all groups get the positive label equally often (group DP)", "bias", 1.0, "higher"
+    ),
+    "equal_opportunity_1": Declared(
+        "the same among texts whose label is positive (group EqOpp1)", "bias", 1.0, "higher"
+    ),
+    "equalized_odds": Declared("the same among texts of both labels (group EqOdd)", "bias", 1.0, "higher"),
+}
 
 
 def _result(counts: GroupCounts, seed: int, ideal: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
 from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, gap_entry, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
@@ -23,6 +24,10 @@ CONVENTION = (
     "term_coverage over all terms, gender_accuracy over the terms found (Gaido et al. 2020); "
     f"{METHOD}"
 )
+MEASURES = {
+    "accuracy": Declared("gender-marked words that are right (MuST-SHE accuracy)", "bias", 1.0, "higher"),
+    "delta_accuracy": Declared("right less wrong gender-marked words (MuST-SHE Δ accuracy)", "bias", 1.0, "higher"),
+}
 
 
 def _statistics(sums: Floats) -> dict[str, Floats]:

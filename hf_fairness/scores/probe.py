@@ -7,9 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values
+
+MEASURES = {
+    "accuracy": Declared(
+        "how well a probe reads the group from the embedding (accuracy)",
+        "information",
+        None,
+        "chance",
+        convention="Probe: accuracy of a classifier that reads the group from the embedding; at chance it reads "
+        "nothing. The texts name the group, so a high value alone is no harm; it says what the embedding still tells.",
+    ),
+}
 
 
 def probe_accuracy(

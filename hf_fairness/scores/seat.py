@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import Z, combined_limits, correlations, distance_reach
 from hf_fairness.scores.permutation import permutation_test
 from hf_fairness.scores.seat_suite import Words, minimal_detectable_effect_size
@@ -32,6 +33,29 @@ CONVENTION = (
     "bias tests of a suite by Holm and by Benjamini and Hochberg; 95 % intervals over target words: non-central "
     "t of the gap between words (associations about normal; a skewed one with a large d is covered less often)"
 )
+#: Two training seeds differed by this much in mean |d| (measured on all-MiniLM-L6-v2): less is noise.
+SEED_NOISE = 0.15
+_READ = (
+    "SEAT effect size d: difference of the mean association of two target sets, divided by the standard deviation "
+    "(ddof = 1) over both; 0 is ideal for bias tests, while a high positive d is good for the retention tests. The "
+    "p-value to quote is the word-clustered one; sentences made from one word are not independent."
+)
+MEASURES = {
+    "mean_abs_effect_size": Declared(
+        "association of groups with concepts, mean size over the bias tests (SEAT)",
+        "bias",
+        0.0,
+        "lower",
+        noise=SEED_NOISE,
+        convention=_READ,
+    ),
+}
+#: Of one test, by its purpose; its title is what the test is about.
+TEST_MEASURES = {
+    "bias": {"effect_size": Declared("SEAT", "bias", 0.0, "zero", noise=SEED_NOISE, convention=_READ)},
+    "retention": {"effect_size": Declared("SEAT", "utility", None, "higher", noise=SEED_NOISE, convention=_READ)},
+}
+
 #: Standard errors beyond which the non-central distribution is taken as normal.
 FAR = 30.0
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import (
     N_BOOTSTRAP,
@@ -17,6 +18,20 @@ from hf_fairness.scores.statistics import (
     percentile_interval,
 )
 from hf_fairness.scores.vectors import pair_cosines
+
+MEASURES = {
+    "sts_spearman": Declared(
+        "agreement with people on how alike sentences are (STS, Spearman)", "utility", 1.0, "higher"
+    ),
+    "similarity_structure": Declared(
+        "similarities of unrelated sentences as under the original encoder (Spearman)",
+        "utility",
+        1.0,
+        "higher",
+        convention="Similarity structure: Spearman correlation of the cosine similarities of unrelated sentence pairs "
+        "under this encoder and under the original one; 1 means that nothing moved, so it can only fall.",
+    ),
+}
 
 
 class _Ranker:

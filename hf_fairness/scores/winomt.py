@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.compare import N_SWAPS, paired_comparisons
 from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, rate_limits, warn_of_few
 from hf_fairness.scores.meta import describe
@@ -34,6 +35,35 @@ CONVENTION = (
     "neutral rows; delta_g = F1, delta_r = recall, {first} minus {second}; delta_s = pro- minus anti-stereotypical "
     "rows, of the accuracy and of the mean F1; rounding={rounding}; {method}"
 )
+MEASURES = {
+    "accuracy": Declared(
+        "people translated with the right gender (WinoMT accuracy)",
+        "bias",
+        1.0,
+        "higher",
+        convention="WinoMT: share of sentences whose person keeps the gender; neutral rows that are translated with a "
+        "gender, and unknown ones, count as wrong.",
+    ),
+    "delta_g": Declared(
+        "gap between the genders in F1 (ΔG)", "bias", 0.0, "zero", convention="ΔG: F1 of men minus F1 of women."
+    ),
+    "delta_s_f1": Declared(
+        "gap between stereotypical and other professions (ΔS, F1)",
+        "bias",
+        0.0,
+        "zero",
+        convention="ΔS: mean F1 on professions that fit the stereotype minus that on those that do not.",
+    ),
+    "delta_r": Declared(
+        "gap between the genders in recall (ΔR)",
+        "bias",
+        0.0,
+        "zero",
+        convention="ΔR: recall of men minus recall of women.",
+    ),
+}
+#: Of the F1 of one group, which stands under ``f1_<group>``.
+F1 = Declared("F1 of one gender (WinoMT)", "bias", 1.0, "higher")
 
 
 def winomt(
