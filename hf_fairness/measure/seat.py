@@ -150,7 +150,7 @@ def run_tests(
     for test in tests:
         x, y, a, b = embedded.sets(test)
         result = seat_test(x, y, a, b, **words_of(test), **draws, n_samples=n_samples)
-        results[test.name] = result | {"purpose": test.purpose}
+        results[test.name] = result | {"purpose": test.purpose, "about": test.about}
         s_x, s_y = embedded.associations(test)
         effects[test.name] = effect(s_x, s_y, **words_of(test))
     bias = [test.name for test in tests if test.purpose == "bias"]

@@ -9,7 +9,6 @@ from typing import Any
 from hf_fairness.record import (
     Arm,
     Declared,
-    Interval,
     Measure,
     Record,
     Role,
@@ -163,7 +162,9 @@ def _cced(sides: Sides) -> Iterator[Measure]:
         for pair in pairs if len(pairs) > 1 else ():  # with two groups the one pair repeats the numbers above
             numbers = {arm: mapping(mapping(each, "pairs"), pair) for arm, each in found.items()}
             part = f"{name}: {pair}"
-            yield from read_measures(numbers, cced.MEASURES, path="cced/pairs", set_name=part, sample=sample, detail=True)
+            yield from read_measures(
+                numbers, cced.MEASURES, path="cced/pairs", set_name=part, sample=sample, detail=True
+            )
 
 
 def _probe(sides: Sides) -> Iterator[Measure]:
@@ -213,32 +214,28 @@ def _counts(section: Mapping[str, Any], names: Mapping[str, str]) -> str:
 def _paired(after: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Intervals and p-values of the change since the original model, by measure."""
     bias, retention = seat_tests(after)
-    sections: dict[str, tuple[Mapping[str, Any], Mapping[str, Declared]]] = {
-        "seat": (mapping(after, "seat"), seat.MEASURES),
-        **{f"seat/tests/{name}": (test, seat.TEST_MEASURES["bias"]) for name, test in bias.items()},
-        **{f"seat/retention/{name}": (test, seat.TEST_MEASURES["retention"]) for name, test in retention.items()},
-        **{f"probe/{name}": (part, probe.MEASURES) for name, part in mapping(after, "probe").items()},
-    }
+    sections: list[tuple[str, Mapping[str, Any], Mapping[str, Declared]]] = [
+        ("seat", mapping(after, "seat"), seat.MEASURES),
+        *((f"seat/tests/{name}", test, seat.TEST_MEASURES["bias"]) for name, test in bias.items()),
+        *((f"seat/retention/{name}", test, seat.TEST_MEASURES["retention"]) for name, test in retention.items()),
+        *((f"probe/{name}", part, probe.MEASURES) for name, part in mapping(after, "probe").items()),
+        *(
+            ("utility", _holding(mapping(after, "utility"), key), {key: what})
+            for key, what in structure.MEASURES.items()
+        ),
+    ]
     for name, part in mapping(after, "cced").items():
-        sections[f"cced/{name}"] = part, cced.MEASURES
-        for pair, numbers in mapping(part, "pairs").items():
-            sections[f"cced/pairs/{name}: {pair}"] = numbers, cced.MEASURES
-    for key, what in structure.MEASURES.items():
-        found = _holding(mapping(after, "utility"), key)
-        sections[f"utility/{key}"] = found, {key: what}
+        sections.append((f"cced/{name}", part, cced.MEASURES))
+        pairs = mapping(part, "pairs").items()
+        sections += [(f"cced/pairs/{name}: {pair}", numbers, cced.MEASURES) for pair, numbers in pairs]
     paired = {}
-    for path, (section, declared) in sections.items():
+    for path, section, declared in sections:
         for key in declared:
-            ends = _change(section, f"{key}_change_ci95")
+            ends = interval(section, f"{key}_change_ci95") or interval(mapping(section, "change"), f"{key}_change_ci95")
             if ends is not None:
-                id_ = path if path.endswith(f"/{key}") else f"{path}/{key}"
                 p_value = number(section, f"{key}_change_p_value")
-                paired[id_, "after", "before"] = {"ci95": ends, "p_value": p_value}
+                paired[f"{path}/{key}", "after", "before"] = {"ci95": ends, "p_value": p_value}
     return paired
-
-
-def _change(section: Mapping[str, Any], key: str) -> Interval | None:
-    return interval(section, key) or interval(mapping(section, "change"), key)
 
 
 def _collapse(measures: tuple[Measure, ...], sides: Sides) -> Iterator[str]:
@@ -247,13 +244,13 @@ def _collapse(measures: tuple[Measure, ...], sides: Sides) -> Iterator[str]:
         return
     gaps = {gap.measure: gap for gap in compare(measures, [("after", "before")], _paired(sides["after"]))}
     for measure in measures:
-        relative = gaps.get(f"{measure.id}_relative")
-        if measure.metric == "cced" and measure.id in gaps and gaps[measure.id].verdict == "improved":
-            if relative is not None and relative.verdict != "improved":
-                yield (
-                    f"On {measure.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may merely "
-                    "have drawn its embeddings together."
-                )
+        gap, relative = gaps.get(measure.id), gaps.get(f"{measure.id}_relative")
+        fell = measure.metric == "cced" and gap is not None and gap.verdict == "improved"
+        if fell and relative is not None and relative.verdict != "improved":
+            yield (
+                f"On {measure.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may merely have "
+                "drawn its embeddings together."
+            )
 
 
 def _seat_methods(audit: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hf_fairness.record import Table
 from hf_fairness.report.text import format_interval, format_number
 from hf_fairness.report.values import interval, number
 
@@ -47,3 +48,9 @@ def sweep_table(training: Mapping[str, Any] | None) -> list[list[str]]:
             cells.append(" ".join(filter(None, (text, format_interval(interval(entry, f"{key}_ci95"))))))
         rows.append(cells)
     return [[COLUMNS[key] for key in keys], *rows]
+
+
+def sweep_tables(training: Mapping[str, Any] | None) -> tuple[Table, ...]:
+    """The sweep as the table of a record; none where there was no sweep."""
+    rows = sweep_table(training)
+    return (Table("Sweep over beta", tuple(map(tuple, rows)), NOTE),) if rows else ()

@@ -45,7 +45,11 @@ MEASURES = {
         "gender, and unknown ones, count as wrong.",
     ),
     "delta_g": Declared(
-        "gap between the genders in F1 (ΔG)", "bias", 0.0, "zero", convention="ΔG: F1 of men minus F1 of women."
+        "gap between the groups in F1 (ΔG)",
+        "bias",
+        0.0,
+        "zero",
+        convention="ΔG: F1 of the first group less that of the second.",
     ),
     "delta_s_f1": Declared(
         "gap between stereotypical and other professions (ΔS, F1)",
@@ -55,15 +59,15 @@ MEASURES = {
         convention="ΔS: mean F1 on professions that fit the stereotype minus that on those that do not.",
     ),
     "delta_r": Declared(
-        "gap between the genders in recall (ΔR)",
+        "gap between the groups in recall (ΔR)",
         "bias",
         0.0,
         "zero",
-        convention="ΔR: recall of men minus recall of women.",
+        convention="ΔR: recall of the first group less that of the second.",
     ),
 }
 #: Of the F1 of one group, which stands under ``f1_<group>``.
-F1 = Declared("F1 of one gender (WinoMT)", "bias", 1.0, "higher")
+F1 = Declared("F1 of one group (WinoMT)", "bias", 1.0, "higher")
 
 
 def winomt(
