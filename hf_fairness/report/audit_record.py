@@ -248,8 +248,8 @@ def _collapse(measures: tuple[Measure, ...], sides: Sides) -> Iterator[str]:
         fell = measure.metric == "cced" and gap is not None and gap.verdict == "improved"
         if fell and relative is not None and relative.verdict != "improved":
             yield (
-                f"On {measure.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may merely have "
-                "drawn its embeddings together."
+                f"On {measure.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may merely "
+                "have drawn its embeddings together."
             )
 
 
