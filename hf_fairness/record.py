@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -332,7 +333,7 @@ def _cost_interval(ci95: Interval, ideal: float | None, direction: Direction) ->
 def number(section: Mapping[str, Any], key: str) -> float | None:
     """The finite number under a key; None where it is absent, no number, NaN or infinite."""
     value = section.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         return None
     return float(value)
 
@@ -350,6 +351,15 @@ def mapping(section: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The mapping under a key; empty where it is absent or of another type."""
     value = section.get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def non_finite(value: Any, path: str = "") -> list[str]:
+    """Paths of all numbers in a nested result that are NaN or infinite."""
+    if isinstance(value, Mapping):
+        return [p for key, item in value.items() for p in non_finite(item, f"{path}/{key}" if path else str(key))]
+    if isinstance(value, (list, tuple)):
+        return [p for index, item in enumerate(value) for p in non_finite(item, f"{path}[{index}]")]
+    return [path] if isinstance(value, Real) and not math.isfinite(value) else []
 
 
 def read_measures(
@@ -387,7 +397,7 @@ def read_measures(
                     "id": "/".join(part for part in (path, set_name, key) if part),
                     "set": set_name,
                     "metric": key,
-                    "title": f"{what.title}, {where}" if where else what.title,
+                    "title": f"{what.title}: {where}" if where else what.title,
                     "values": values,
                     **{each.name: getattr(what, each.name) for each in fields(what) if each.name != "title"},
                     **more,

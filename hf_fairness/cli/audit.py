@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
-retained utility. Writes report.html, audit.json and card_section.md, the section of a model card on bias. No number
+retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
 says that a model is fair; each comes with its interval, its convention and what it does not show."""
 
 
@@ -24,6 +25,14 @@ class AuditArguments:
 
     model_name_or_path: str = field(metadata={"help": "Encoder to measure: id on the Hub, or a local folder."})
     output: str = field(default="report", metadata={"help": "Folder for the report."})
+    name: str | None = field(default=None, metadata={"help": "How the report calls the model; default: its own name."})
+    show_texts: int = field(
+        default=0,
+        metadata={
+            "help": "Show so many of your texts with the largest gap between groups in the report. Reports are files "
+            "that people send on: default none."
+        },
+    )
     reference_model: str | None = field(
         default=None,
         metadata={"help": "The encoder before mitigation: it is audited too, and the report compares the two."},
@@ -84,8 +93,9 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
 def _run(arguments: AuditArguments) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.audit import audit
-    from hf_fairness.report import delta_table, summarize, text_table, write_report
+    from hf_fairness.report import audit_record, write_report
     from hf_fairness.report.projection import pictures
+    from hf_fairness.report.text import shown_settings
 
     attribute = load_attribute(arguments.attribute, language=arguments.language)
     sets: dict[str, Any] = dict(open_variants(arguments.evaluation, attribute.group_names))
@@ -102,7 +112,7 @@ def _run(arguments: AuditArguments) -> dict[str, Any]:
     reference = arguments.reference_model
     check_models(model_name_or_path=arguments.model_name_or_path, reference_model=reference)
     before = None if reference is None else audit(reference, **options)
-    after = audit(arguments.model_name_or_path, reference=reference, **options)
+    after = audit(arguments.model_name_or_path, reference=reference, n_texts=arguments.show_texts, **options)
     report, earlier = after.report, None if before is None else before.report
     if after.embeddings:
         first = next(iter(after.embeddings))
@@ -111,14 +121,10 @@ def _run(arguments: AuditArguments) -> dict[str, Any]:
         else:
             drawn = pictures(before.embeddings[first], after.embeddings[first])
             report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
-    paths = write_report(report, arguments.output, before=earlier)
-    rows = delta_table(report, earlier, None)
-    print(text_table(rows))
-    if earlier is not None:
-        print(f"\n{summarize(rows).headline}")
-    print()
-    for path in paths.values():
-        print(f"{path.name:>16}  {path}")
+    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts"))
+    record = audit_record(report, before=earlier, name=arguments.name, asked=asked)
+    files = write_report(record, arguments.output, result={"after": report, "before": earlier})
+    print_report({"record": record, "files": files})
     return report
 
 

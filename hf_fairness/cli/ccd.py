@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
 from hf_fairness.cli.hub import check_login, push_model, repo_name
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
@@ -72,25 +73,8 @@ def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
         sts_pairs=None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
     )
     if is_main_process():
-        print_changes(result)
+        print_report(result)
         if config.push_to_hub:
             result["url"] = push_model(result["model"], config, "ccd")
             print(f"Pushed to {result['url']}")
     return result
-
-
-def print_changes(result: dict[str, Any]) -> None:
-    """Print the table of what was measured before and after, and where the files are."""
-    from hf_fairness.report import delta_table, summarize, text_table
-    from hf_fairness.report.sweep import sweep_table
-
-    rows = delta_table(result["after"], result["before"], result["control"])
-    print(text_table(rows))
-    for line in sweep_table(result["training"]):
-        print("  ".join(cell.rjust(24) for cell in line))
-    print()
-    print(summarize(rows).headline)
-    print()
-    for name, path in result["report"].items():
-        print(f"{name:>16}  {path}")
-    print(f"{'model':>16}  {result['model']}")

@@ -11,7 +11,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
 from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
 from hf_fairness.measure.probe import KINDS, probe
 from hf_fairness.measure.seat import seat
@@ -77,6 +80,7 @@ def audit(
     n_samples: int = N_SAMPLES,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
+    n_texts: int = 0,
     show_progress: bool | None = None,
     **encoder_options: Any,
 ) -> AuditResult:
@@ -94,12 +98,14 @@ def audit(
         n_samples: most partitions looked at by a permutation test.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of every draw.
+        n_texts: how many texts of each given set, those with the largest gap between groups, stand in the report.
         show_progress: None means on a terminal.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.
 
     Returns:
         The result, whose ``report`` holds ``seat`` (see `measure.seat`), ``cced`` by set (see `measure.cced`),
-        ``probe`` by kind, ``utility`` (``sts_spearman``, ``similarity_structure``), and what was audited. With
+        ``probe`` by kind, ``utility`` (``sts_spearman``, ``similarity_structure``), ``texts`` by set where asked (pairs
+        of a neutral text and its gap), and what was audited. With
         ``reference``, ``<key>_change_ci95`` is the paired interval of after minus before.
 
     Raises:
@@ -138,7 +144,26 @@ def audit(
             report["utility"] = _utility(encoder, before, sts_pairs, settings)
         else:
             report["cced"][step], embeddings[step] = _cced(sets[step], encoder, before, settings)
+            if n_texts and step != BUILT_IN:
+                report.setdefault("texts", {})[step] = largest_gaps(sets[step].neutral, embeddings[step], n_texts)
     return AuditResult(report, embeddings)
+
+
+def largest_gaps(texts: Sequence[str], vectors: Mapping[str, Vectors], n: int) -> list[tuple[str, float]]:
+    """The texts whose group versions differ most in their distance to the neutral one, with that difference.
+
+    Args:
+        texts: neutral texts.
+        vectors: embeddings of the versions by group, and ``neutral``, shape (texts, d) each.
+        n: how many; each text once.
+
+    Returns:
+        Text and gap, the largest first.
+    """
+    neutral = vectors[NEUTRAL]
+    distances = np.stack([np.linalg.norm(v - neutral, axis=1) for name, v in vectors.items() if name != NEUTRAL])
+    gaps = dict(sorted(zip(texts, np.ptp(distances, axis=0).tolist(), strict=True), key=lambda pair: pair[1]))
+    return sorted(gaps.items(), key=lambda pair: -pair[1])[:n]
 
 
 def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Variants]:

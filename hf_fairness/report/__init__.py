@@ -1,34 +1,33 @@
-"""Audit results -> JSON, the model card's section on bias, and an HTML page with plots."""
+"""A record as JSON, as text for the terminal, as the section of a model card, and as an HTML page with pictures."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.record import Record, plain
+from hf_fairness.report.audit_record import audit_record
 from hf_fairness.report.card import card_metadata, card_section, model_index_entries
+from hf_fairness.report.figures import figures
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
 from hf_fairness.report.projection import project
 from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
 from hf_fairness.report.scree import save_scree_plot, scree_plot
 from hf_fairness.report.summary import Summary, summarize
-from hf_fairness.report.tables import Row, delta_table
-from hf_fairness.report.terminal import text_table
-from hf_fairness.report.text import missing_sections
+from hf_fairness.report.svg import standalone
+from hf_fairness.report.terminal import text_report
 from hf_fairness.report.word_table import top_texts_table, word_table_html
 from hf_fairness.utils import FairnessWarning
 
 __all__ = [
-    "Row",
     "Summary",
+    "audit_record",
     "card_metadata",
     "card_section",
-    "delta_table",
     "model_index_entries",
     "plain",
     "project",
@@ -38,7 +37,7 @@ __all__ = [
     "save_scree_plot",
     "scree_plot",
     "summarize",
-    "text_table",
+    "text_report",
     "top_texts_table",
     "update_card",
     "word_table_html",
@@ -46,94 +45,47 @@ __all__ = [
     "write_report",
 ]
 
-#: Version of the layout of ``audit.json``.
-FORMAT = "hf-fairness/audit/1"
-
-
-def plain(value: Any) -> Any:
-    """A nested result as JSON values: string keys, Python numbers, and None for NaN and infinities.
-
-    Nothing is lost silently: the report names every number that was not finite under "not measured".
-
-    Args:
-        value: dicts, lists, tuples, sets, paths, numpy scalars and arrays, strings, numbers.
-
-    Returns:
-        The same as dicts, lists, str, int, float, bool and None.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((plain(item) for item in value), key=str)
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if hasattr(value, "tolist") and not isinstance(value, (int, float)):
-        return plain(value.tolist())  # numpy and torch, without importing either
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return str(value)
-
 
 def write_report(
-    result: Mapping[str, Any],
-    output_dir: str | Path,
-    *,
-    before: Mapping[str, Any] | None = None,
-    control: Mapping[str, Any] | None = None,
-    training: Mapping[str, Any] | None = None,
-    html: bool | None = None,
+    record: Record, output_dir: str | Path, *, result: Mapping[str, Any] | None = None, html: bool | None = None
 ) -> dict[str, Path]:
-    """Write ``audit.json``, ``card_section.md`` and ``report.html``.
+    """Write ``record.json``, ``report.md``, ``report.html`` and the pictures of the method as SVG.
 
     Args:
-        result: audit of the model at hand (after mitigation, where there was one); see
-            :class:`hf_fairness.report.schema.Audit`.
+        record: of any command.
         output_dir: folder for the files; made if absent.
-        before: audit of the original model.
-        control: audit of the control.
-        training: how the model was trained; see :class:`hf_fairness.report.schema.Training`.
-        html: whether to write the HTML page, which needs the extra ``report``; None writes it where the extra
-            is installed, and warns otherwise.
+        result: what the command found, in its own layout, with everything that the record leaves out; written as
+            ``results.json``.
+        html: whether to write the page and the pictures, which need the extra ``report``; None writes them where it is
+            installed, and warns otherwise.
 
     Returns:
-        Paths by kind: ``"json"``, ``"markdown"`` and, where written, ``"html"``.
+        Paths by kind: ``"json"``, ``"markdown"`` and, where written, ``"results"``, ``"html"`` and the pictures.
 
     Raises:
-        TypeError: an audit is no mapping.
         ImportError: ``html=True`` without the extra ``report``; nothing is written then.
     """
     from hf_fairness.runs import atomic_write_json, atomic_write_text
 
     folder = Path(output_dir)
-    sides: dict[str, Any] = {"before": before, "control": control, "training": training}
-    rows = delta_table(result, before, control)
-    section = card_section(result, **sides)
     if html is None:
         html = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
         if not html:
             warnings.warn(
-                "report.html is left out: it needs matplotlib and jinja2. "
+                "report.html and the pictures are left out: they need matplotlib and jinja2. "
                 'Install them with: pip install "hf-fairness[report]"',
                 FairnessWarning,
                 stacklevel=2,
             )
-    page = render_html(result, **sides) if html else None
-    record = {
-        "format": FORMAT,
-        "audit": result,
-        "rows": [asdict(row) for row in rows],
-        "summary": asdict(summarize(rows)),
-        "not_measured": missing_sections(result),
-        **{name: side for name, side in sides.items() if side is not None},
-    }
-    paths = {"json": folder / "audit.json", "markdown": folder / "card_section.md"}
-    atomic_write_json(paths["json"], plain(record))
-    atomic_write_text(paths["markdown"], section)
-    if page is not None:
-        paths["html"] = folder / "report.html"
-        atomic_write_text(paths["html"], page)
-    return paths
+    texts = {"markdown": ("report.md", card_section(record, texts=True))}
+    if html:
+        texts["html"] = ("report.html", render_html(record))
+        texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in figures(record).items()}
+    values = {"json": ("record.json", record.to_json())}
+    if result is not None:
+        values["results"] = ("results.json", plain(result))
+    for name, value in values.values():
+        atomic_write_json(folder / name, value)
+    for name, text in texts.values():
+        atomic_write_text(folder / name, text)
+    return {kind: folder / name for kind, (name, _) in (values | texts).items()}

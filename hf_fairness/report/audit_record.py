@@ -44,7 +44,6 @@ def audit_record(
     name: str | None = None,
     command: str = "audit",
     asked: Mapping[str, Any] | None = None,
-    texts: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Record:
     """Put one audit, or those of a mitigation, into a record.
 
@@ -59,7 +58,6 @@ def audit_record(
         name: of the report; None takes the model's.
         command: that made it.
         asked: the settings of the run.
-        texts: of the person's own, with the largest gaps, by title.
 
     Returns:
         The record; its arms are ``before``, ``control`` and ``after``.
@@ -98,7 +96,10 @@ def audit_record(
         cautions=tuple(_collapse(measures, sides)),
         tables=sweep_tables(training),
         figures={key: value for key, value in figures.items() if value},
-        texts=dict(texts or {}),
+        texts={
+            f"Texts with the largest gap between groups: {name}": tuple(f"{text} ({gap:.3f})" for text, gap in found)
+            for name, found in mapping(after, "texts").items()
+        },
         limits=LIMITS,
         not_measured=tuple(missing_sections(after)),
         provenance={
@@ -179,7 +180,7 @@ def _probe(sides: Sides) -> Iterator[Measure]:
         }
         of = f" of {first['set']}" if isinstance(first.get("set"), str) else ""
         sample = _counts(first, {"n": "embeddings"}) + of
-        yield from read_measures(found, declared, path="probe", set_name=name, set_title=f"{name} probe", sample=sample)
+        yield from read_measures(found, declared, path="probe", set_name=name, set_title=name, sample=sample)
 
 
 def _utility(sides: Sides) -> Iterator[Measure]:

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hf_fairness
+from hf_fairness.record import Record
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
-from hf_fairness.report.schema import AuditLike
 from hf_fairness.report.summary import Summary, summarize
-from hf_fairness.report.sweep import NOTE as SWEEP_NOTE
-from hf_fairness.report.sweep import sweep_table
-from hf_fairness.report.tables import Row, delta_table
-from hf_fairness.report.text import (
-    CONVENTIONS,
-    DISCLAIMER,
-    LIMITS,
-    control_text,
-    display_name,
-    flatten,
-    format_interval,
-    format_number,
-    missing_sections,
-)
-from hf_fairness.report.values import read_values
+from hf_fairness.report.tables import grids, text_rows
+from hf_fairness.report.text import BRACKETS, DISCLAIMER, display_name, flatten
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -37,154 +24,148 @@ TASK_NAME = "Bias audit (hf-fairness)"
 #: Tags that a mitigated model gets.
 TAGS = ("hf-fairness", "bias-mitigation")
 
-_FAMILIES = {"seat": "SEAT", "cced": "CCED", "probe": "Group probe", "utility": "Retained utility"}
 
-
-def _cell(value: float | None, ends: tuple[float, float] | None) -> str:
-    return f"{format_number(value)} {format_interval(ends)}"
-
-
-def _table(rows: Sequence[Row], compared: bool, has_control: bool) -> str:
-    columns = ["Measure", *(["Before", "After"] if compared else ["Measured"])]
-    columns += ["Control"] if has_control else []
-    columns += ["Change", "Ideal", "Verdict"] if compared else ["Ideal"]
-    lines = [columns]
-    for row in rows:
-        cells = ["; ".join(filter(None, (row.title, row.sample, *row.extras_text)))]
-        cells += [_cell(row.before, row.before_ci95)] if compared else []
-        cells += [_cell(row.after, row.after_ci95)]
-        cells += [_cell(row.control, row.control_ci95)] if has_control else []
-        change = [row.change_text] if compared else []
-        verdict = [row.verdict] if compared else []
-        lines.append([*cells, *change, f"{row.ideal_text}, {row.direction_text}", *verdict])
-    return markdown_table(lines)
-
-
-def _findings(summary: Summary) -> str:
-    """The findings as lists; "got worse" comes first and is said even where it is empty."""
-    if summary.measured:
-        return bullets(summary.measured)
-    blocks = [
-        "**Got worse**\n\n" + (bullets(summary.worse) or "- No measure here got clearly worse."),
-        "**Improved**\n\n" + (bullets(summary.improved) or "- No measure here clearly improved."),
-    ]
-    blocks += ["**No clear change**\n\n" + bullets(summary.unclear)] if summary.unclear else []
-    blocks += ["**Cannot be decided**\n\n" + bullets(summary.undecided)] if summary.undecided else []
-    blocks += ["**Read with care**\n\n" + bullets(summary.cautions)] if summary.cautions else []
-    return "\n\n".join(blocks)
-
-
-def card_section(
-    result: AuditLike,
-    *,
-    before: AuditLike | None = None,
-    control: AuditLike | None = None,
-    training: Mapping[str, Any] | None = None,
-) -> str:
+def card_section(record: Record, *, texts: bool = False) -> str:
     """Write the section of a model card that says what was measured, what changed and what stays unknown.
 
-    Needs no extra. Names and texts from the results are escaped; of a local folder only its last part is
-    shown.
+    Needs no extra. Names and texts from the results are escaped; of a local folder only its last part is shown.
 
     Args:
-        result: audit of the model at hand (after mitigation, where there was one).
-        before: audit of the original model.
-        control: audit of the control.
-        training: how the model was trained; its ``control`` says what the control is.
+        record: of any command.
+        texts: whether texts of the person's own data are shown, where the record holds any: a card is public.
 
     Returns:
         Markdown that starts with a second-level heading and ends with a line end.
     """
-    rows = delta_table(result, before, control)
-    summary = summarize(rows)
-    model = escape_markdown(display_name(result.get("model", "")))
-    against = f", compared with {escape_markdown(display_name(before.get('model', '')))}" if before else ""
-    facts = [
-        f"{name} {escape_markdown(result[name])}" for name in ("attribute", "language", "date") if result.get(name)
-    ]
+    summary = summarize(record)
+    subject = [f"{key} {_joined(value)}" for key, value in record.subject.items()]
     parts = [
         f"## {HEADING}",
-        f"Measured with hf-fairness {hf_fairness.__version__} on {model}{against}"
-        + (f" ({', '.join(facts)})." if facts else "."),
+        f"{escape_markdown(record.name)}: {escape_markdown(record.method)}. Measured with hf-fairness "
+        f"{hf_fairness.__version__}" + (f" ({escape_markdown(', '.join(subject))})." if subject else "."),
+        f"**{escape_markdown(summary.headline)}**",
         DISCLAIMER,
-        "### What was found" if before is None else "### What changed",
-        escape_markdown(summary.headline),
-        _findings(summary),
+        *([escape_markdown(summary.counts)] if summary.counts else []),
+        *_findings(summary),
+        "### Models",
+        bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms),
         "### Measurements",
-        _table(rows, before is not None, control is not None) if rows else "Nothing was measured.",
     ]
-    if control is not None:
-        parts.append(f"The control: {escape_markdown(control_text(training))}.")
-    if training:
-        parts += [
-            "### Training",
-            bullets(f"{k}: {v}" for k, v in flatten(training)),
-        ]
-    if sweep := sweep_table(training):
-        parts += ["### Sweep over beta", markdown_table(sweep, rule="---:"), SWEEP_NOTE]
-    parts += [
-        "### How to read the numbers",
-        bullets(CONVENTIONS),
-        "### What these numbers do not show",
-        bullets(LIMITS),
-        "### Not measured",
-        bullets(missing_sections(result)),
-    ]
+    shown = grids(record)
+    for grid in shown:
+        parts += [f"**{escape_markdown(grid.title)}**", markdown_table(text_rows(grid))]
+        parts += [escape_markdown(grid.note)] if grid.note else []
+    if not shown:
+        parts.append("Nothing was measured.")
+    for title, items in record.texts.items() if texts else ():
+        parts += [f"### {escape_markdown(title)}", bullets(items)]
+    for title, section in facts(record):
+        parts += [f"### {title}", bullets(f"{key}: {value}" for key, value in section)]
+    parts += ["### How to read the numbers", bullets(conventions(record))]
+    for title, items in (("What these numbers do not show", record.limits), ("Not measured", record.not_measured)):
+        parts += [f"### {title}", bullets(items)] if items else []
     return "\n\n".join(parts) + "\n"
 
 
-def model_index_entries(result: AuditLike) -> list[EvalResult]:
-    """The measurements of an audit as entries of a model card's ``model-index``.
+def _joined(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
-    Each entry carries its interval, ideal value, direction and sample in ``metric_args``: no number stands
-    alone.
+
+def _findings(summary: Summary) -> list[str]:
+    """The findings as lists; "got worse" comes first and is said even where it is empty."""
+    return [f"**{title}**\n\n{bullets(items) or f'- {empty}'}" for title, items, empty in finding_lists(summary)]
+
+
+def finding_lists(summary: Summary) -> list[tuple[str, Sequence[str], str]]:
+    """Title, sentences and what stands in their place of each list of findings that is shown."""
+    compared = bool(summary.counts)
+    lists = [
+        ("Got worse", summary.worse, "No measure here got clearly worse." if compared else ""),
+        ("Improved", summary.improved, "No measure here clearly improved." if compared else ""),
+        ("Beside the others", summary.others, ""),
+        ("No clear change", summary.unclear, ""),
+        ("Cannot be decided", summary.undecided, ""),
+        ("Measured", summary.measured, ""),
+        ("Read with care", summary.cautions, ""),
+    ]
+    return [each for each in lists if each[1] or each[2]]
+
+
+def facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Blocks of names and values: how the models were trained, what was asked, and where it was run."""
+    method = record.arm("method")
+    blocks = [("Training", method.training if method else {}), ("Settings", record.asked)]
+    blocks += [("Measurement", record.provenance)]
+    found = [(title, list(flatten({k: v for k, v in section.items() if v is not None}))) for title, section in blocks]
+    return [(title, section) for title, section in found if section]
+
+
+def conventions(record: Record) -> list[str]:
+    """How each kind of measure is computed and read, each said once, and what brackets and verdicts mean."""
+    said = dict.fromkeys(measure.convention for measure in record.measures if measure.convention)
+    over = {measure.interval_over for measure in record.measures if any(v.ci95 for v in measure.values.values())}
+    kinds = {"items": "the items at hand, not over other trainings", "seeds": "seeds of training, not over other texts"}
+    intervals = [f"Intervals are over {kinds.get(each, 'seeds and items')}." for each in sorted(over)]
+    return [*said, BRACKETS, *intervals]
+
+
+def model_index_entries(record: Record) -> list[EvalResult]:
+    """The measurements of the model that a card describes as entries of its ``model-index``.
+
+    Each entry carries its interval, ideal, direction, sample and the control's value in ``metric_args``: no number
+    stands alone.
 
     Args:
-        result: audit of the model that the card describes.
+        record: of any command; the model is that of the method, or the only one.
 
     Returns:
-        One ``huggingface_hub.EvalResult`` for each measure of bias, utility and probe; none for an empty
-        audit.
+        One ``huggingface_hub.EvalResult`` for each measure of bias, utility and information.
     """
     from huggingface_hub import EvalResult
 
+    ours, control = record.arm("method") or record.arms[0], record.arm("control")
     entries = []
-    for value in read_values(result):
-        if value.kind == "context":
+    for measure in record.measures:
+        value = measure.values.get(ours.name)
+        if measure.kind == "context" or value is None:
             continue
-        family = value.id.split("/")[0]
-        slug = "-".join(re.findall(r"[a-z0-9]+", value.id.removesuffix(value.metric).lower())) or family
+        slug = "-".join(re.findall(r"[a-z0-9]+", measure.id.removesuffix(measure.metric).lower())) or measure.metric
+        beside = measure.values.get(control.name) if control else None
         entries.append(
             EvalResult(
-                task_type="feature-extraction",
+                task_type=TASKS.get(record.command, "feature-extraction"),
                 task_name=TASK_NAME,
                 dataset_type=f"hf-fairness-{slug}",
-                dataset_config=value.set or None,
-                dataset_name=f"{_FAMILIES.get(family, family)} {value.set}".strip(),
-                metric_type=value.metric,
-                metric_name=value.label,
+                dataset_config=measure.set or None,
+                dataset_name=measure.set or measure.id.split("/")[0],
+                metric_type=measure.metric,
+                metric_name=measure.title,
                 metric_value=value.value,
                 metric_args={
                     "ci95": list(value.ci95) if value.ci95 else None,
-                    "ideal": value.ideal,
-                    "direction": value.direction,
-                    "sample": value.sample,
-                    "attribute": str(result.get("attribute") or ""),
-                    "language": str(result.get("language") or ""),
+                    "ideal": measure.ideal,
+                    "direction": measure.direction,
+                    "sample": measure.sample,
+                    **({"control": beside.value} if beside else {}),
+                    **{key: _joined(record.subject[key]) for key in ("attribute", "language") if key in record.subject},
                 },
             )
         )
     return entries
 
 
+#: Task of the model that a command makes.
+TASKS = {"gfst": "translation", "ibadr": "text-classification", "data-diet": "text-classification"}
+
+
 def card_metadata(
-    result: AuditLike, model_name: str | None = None, *, base_model: str | None = None, mitigated: bool = True
+    record: Record | None, model_name: str | None = None, *, base_model: str | None = None, mitigated: bool = True
 ) -> dict[str, Any]:
-    """Front matter for :func:`update_card`: ``model-index``, tags and base model.
+    """Front matter for :func:`hf_fairness.report.update_card`: ``model-index``, tags and base model.
 
     Args:
-        result: audit of the model that the card describes.
-        model_name: name in ``model-index``; None takes the audit's.
+        record: of the model that the card describes; None leaves out the numbers.
+        model_name: name in ``model-index``; None takes the record's.
         base_model: Hub id of the original model; a local path is left out, as it means nothing to others.
         mitigated: whether the model was trained to mitigate bias, which sets the second tag.
 
@@ -193,11 +174,10 @@ def card_metadata(
     """
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    entries = model_index_entries(result)
-    name = display_name(model_name or result.get("model", ""))
     metadata: dict[str, Any] = {"tags": list(TAGS if mitigated else TAGS[:1])}
     if base_model and display_name(base_model) == base_model and not Path(base_model).exists():
         metadata["base_model"] = base_model
-    if entries:
-        metadata["model-index"] = eval_results_to_model_index(name, entries)
+    entries = [] if record is None else model_index_entries(record)
+    if entries and record is not None:
+        metadata["model-index"] = eval_results_to_model_index(display_name(model_name or record.name), entries)
     return metadata

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, Canvas
 from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.report.values import interval, mapping, number
 
 NAMES = {"ge": "GE", "el2n": "EL2N", "grand": "GraNd", "forgetting": "forgetting"}
 BASELINES = ("vanilla", "cda", "cds", "blindness", "balancing")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hf_fairness
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.card import HEADING, TASK_NAME
 from hf_fairness.report.gfst_plots import FIGURES
 from hf_fairness.report.gfst_tables import (
@@ -27,7 +28,6 @@ from hf_fairness.report.gfst_tables import (
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import DISCLAIMER, flatten
-from hf_fairness.report.values import interval, mapping, number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 from hf_fairness.utils import FairnessWarning, require
 

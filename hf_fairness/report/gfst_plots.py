@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hf_fairness.record import Interval, interval, mapping, number
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, RULE, Canvas
 from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.report.values import Interval, interval, mapping, number
 
 NAMES = {"gfst": "GFST", "randst": "RandST", "no_target_filter": "no target filter"}
 #: Keys of WinoMT that are drawn, with their titles and ideal values.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.gfst_plots import name_of
 from hf_fairness.report.text import ABSENT, format_interval, format_number
-from hf_fairness.report.values import interval, mapping, number
 
 BASELINE, GFST, CONTROL, RANDOM = "baseline", "gfst", "control", "randst"
 #: A control that has this part of the gain explains most of it.

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import hf_fairness
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.ibadr_plots import FIGURES, arm_name
 from hf_fairness.report.markdown import escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import ABSENT, DISCLAIMER, flatten, format_interval, format_number
-from hf_fairness.report.values import interval, mapping, number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 from hf_fairness.utils import FairnessWarning, require
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, Canvas
 from hf_fairness.report.text import format_number
-from hf_fairness.report.values import interval, mapping, number
 
 _NAMES = {"base": "base", "control": "control", "ibadr": "IBADR", "poe": "PoE", "ibadr_poe": "IBADR + PoE"}
 

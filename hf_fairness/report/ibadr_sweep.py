@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.ibadr_plots import arm_name
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.text import ABSENT, format_interval, format_number
-from hf_fairness.report.values import interval, mapping, number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
-from hf_fairness.report.schema import AuditLike
-from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, SERIES, Canvas, short_label
-from hf_fairness.report.tables import Row
-from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.report.values import Interval, mapping, number
+from hf_fairness.record import Record, mapping, number
+from hf_fairness.report.svg import GREY, GROUPS, Canvas, short_label
+from hf_fairness.report.text import format_number
 
 
 @dataclass(frozen=True)
@@ -32,132 +29,6 @@ class Plot:
     description: str
 
 
-def _errors(value: float, ends: Interval | None) -> list[list[float]] | None:
-    return None if ends is None else [[max(value - ends[0], 0.0)], [max(ends[1] - value, 0.0)]]
-
-
-def _present(rows: Sequence[Row]) -> list[str]:
-    return [name for name in ("before", "after", "control") if any(getattr(row, name) is not None for row in rows)]
-
-
-def _in_words(rows: Sequence[Row], series: Sequence[str], names: Mapping[str, str]) -> str:
-    """Each row with its numbers, as a sentence for a screen reader."""
-    parts = []
-    for row in rows:
-        numbers = [
-            " ".join((names[name], format_number(value), format_interval(getattr(row, f"{name}_ci95")))).strip()
-            for name in series
-            if (value := getattr(row, name)) is not None
-        ]
-        parts.append(f"{row.set or 'mean of the tests'}: {', '.join(numbers)}")
-    return "; ".join(parts)
-
-
-def _series_names(series: Sequence[str]) -> dict[str, str]:
-    return {name: name for name in series} if "before" in series else {"after": "measured", "control": "control"}
-
-
-def _interval_plot(rows: Sequence[Row], labels: Sequence[str], xlabel: str, name: str, text: str) -> str:
-    """Points with 95 % intervals, one line of the picture a row, one marker a series."""
-    series = _present(rows)
-    names = _series_names(series)
-    step = 0.62 / max(len(series), 1)
-
-    def paint(axes: Any) -> None:
-        axes.axvline(0.0, color=RULE, linewidth=0.9)
-        for k, key in enumerate(series):
-            style = SERIES[key]
-            for y, row in enumerate(rows):
-                value = getattr(row, key)
-                if value is None:
-                    continue
-                axes.errorbar(
-                    value,
-                    y + (k - (len(series) - 1) / 2) * step,
-                    xerr=_errors(value, getattr(row, f"{key}_ci95")),
-                    fmt=style["marker"],
-                    color=style["color"],
-                    markersize=4.5,
-                    capsize=2,
-                    label=names[key]
-                    if y == next(i for i, r in enumerate(rows) if getattr(r, key) is not None)
-                    else None,
-                )
-        axes.set_yticks(range(len(rows)), labels)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(xlabel)
-        axes.margins(x=0.08)
-        if len(series) > 1:
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series))
-
-    height = 0.85 + len(rows) * (0.16 + 0.14 * len(series))
-    return Canvas(4.4, height).draw(paint, name, text)
-
-
-def seat_plot(rows: Sequence[Row]) -> Plot | None:
-    """Effect sizes of the SEAT bias tests with their intervals; None where there are none."""
-    chosen = [row for row in rows if row.metric == "effect_size" and row.kind == "bias"]
-    if not chosen:
-        return None
-    series = _present(chosen)
-    text = f"SEAT effect sizes d with 95 % intervals. {_in_words(chosen, series, _series_names(series))}."
-    labels = [short_label(f"test {row.set}") for row in chosen]
-    return Plot(
-        title="SEAT effect sizes",
-        svg=_interval_plot(chosen, labels, "effect size d (0 is ideal)", "seat", text),
-        caption="Effect size d of each bias test with its 95 % interval. The vertical line marks 0, the "
-        "ideal; an interval that crosses it does not exclude that there is no association.",
-        description=text,
-    )
-
-
-def cced_plot(rows: Sequence[Row], metric: str = "cced_relative") -> Plot | None:
-    """Bars of CCED (or CCED / mean distance) with intervals on each set; None where there are none."""
-    chosen = [row for row in rows if row.metric == metric and row.id.split("/")[1] != "pairs"]
-    if not chosen:
-        return None
-    series = _present(chosen)
-    names = _series_names(series)
-    what = "CCED / mean distance" if metric == "cced_relative" else "CCED"
-    text = f"{what} with 95 % intervals. {_in_words(chosen, series, names)}."
-    thickness = 0.74 / len(series)
-
-    def paint(axes: Any) -> None:
-        for k, key in enumerate(series):
-            places = [(y + (k - (len(series) - 1) / 2) * thickness, row) for y, row in enumerate(chosen)]
-            shown = [(y, row) for y, row in places if getattr(row, key) is not None]
-            color = SERIES[key]["color"]
-            axes.barh(
-                [y for y, _ in shown],
-                [getattr(row, key) for _, row in shown],
-                height=thickness * 0.86,
-                color=color,
-                label=names[key],
-            )
-            for y, row in shown:
-                value = getattr(row, key)
-                errors = _errors(value, getattr(row, f"{key}_ci95"))
-                if errors is not None:
-                    axes.errorbar(value, y, xerr=errors, fmt="none", ecolor=INK, elinewidth=0.9, capsize=2)
-        axes.set_yticks(range(len(chosen)), [short_label(row.set) for row in chosen])
-        axes.set_ylim(len(chosen) - 0.5, -0.5)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlim(left=0)
-        axes.set_xlabel(f"{what} (0 is ideal)")
-        if len(series) > 1:
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series))
-
-    height = 0.85 + len(chosen) * (0.2 + 0.17 * len(series))
-    name = metric.replace("_", "-")
-    return Plot(
-        title=f"{what} on each set of texts",
-        svg=Canvas(4.4, height).draw(paint, name, text),
-        caption=f"{what} with its 95 % interval; 0, the left edge, is ideal.",
-        description=text,
-    )
-
-
 def _limits(sections: Sequence[Mapping[str, Any]]) -> tuple[float, float, float, float] | None:
     """Common axis limits with a margin, so that two panels compare."""
     points = [p for section in sections for group in mapping(section, "points").values() for p in group]
@@ -169,27 +40,37 @@ def _limits(sections: Sequence[Mapping[str, Any]]) -> tuple[float, float, float,
     return min(xs) - pad_x, max(xs) + pad_x, min(ys) - pad_y, max(ys) + pad_y
 
 
-def _projections(audit: AuditLike | None) -> list[Mapping[str, Any]]:
-    """The pictures of an audit that hold points; the key may hold one section or a list of them."""
-    found = audit.get("projection") if audit is not None else None
-    sections = found if isinstance(found, (list, tuple)) else [found]
-    return [part for part in sections if isinstance(part, Mapping) and mapping(part, "points")]
-
-
-def projection_plots(after: AuditLike, before: AuditLike | None = None) -> list[list[Plot]]:
-    """The embeddings of group versions and neutral texts in two dimensions, before and after, side by side.
+def projection_plots(record: Record) -> Iterator[tuple[str, Plot]]:
+    """The embeddings of group versions and neutral texts in two dimensions, before and after, by name.
 
     Source: after Deng et al. 2024, figure 2.
     """
-    old, new = _projections(before), _projections(after)
-    names = ("before", "after" if before is not None else "measured")
-    pictures = []
-    for index, pair in enumerate(zip_longest(old, new)):
-        sections = [(name, part) for name, part in zip(names, pair, strict=True) if part is not None]
-        methods = {str(part.get("method")) for _, part in sections}
-        shared = _limits([part for _, part in sections]) if methods == {"pca"} else None
-        pictures.append([_projection_plot(name, part, shared or _limits([part]), index) for name, part in sections])
-    return pictures
+    sides = {
+        arm.name: found if isinstance(found := mapping(record.figures, "projections").get(arm.name), list) else [found]
+        for arm in record.arms
+        if mapping(record.figures, "projections").get(arm.name)
+    }
+    titles = {arm.name: arm.title for arm in record.arms}
+    for index in range(max(map(len, sides.values()), default=0)):
+        parts = {name: found[index] for name, found in sides.items() if index < len(found)}
+        parts = {name: part for name, part in parts.items() if mapping(part, "points")}
+        methods = {str(part.get("method")) for part in parts.values()}
+        shared = _limits(list(parts.values())) if methods == {"pca"} else None
+        for name, part in parts.items():
+            yield f"map-{index}-{name}", _projection_plot(titles[name], part, shared or _limits([part]), index)
+
+
+def _note(section: Mapping[str, Any], method: str) -> str:
+    """How a map is to be read."""
+    note = "The content is taken out: what is left is how versions of a text differ. " if section.get("note") else ""
+    if method == "PCA":
+        return (
+            note + "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart."
+        )
+    return note + (
+        "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart by a "
+        "probe."
+    )
 
 
 def _projection_plot(
@@ -235,15 +116,14 @@ def _projection_plot(
     return Plot(
         title=f"Embeddings, {name}",
         svg=Canvas(3.3, 3.4).draw(paint, f"projection-{index}-{name}", text),
-        caption=f"{method}{note}, {counts} texts.",
+        caption=f"{method}{note}, {counts} texts. {_note(section, method)}",
         description=text,
     )
 
 
-def loss_series(training: Mapping[str, Any]) -> dict[str, list[tuple[float, float]]]:
+def loss_series(curve: Sequence[Any]) -> dict[str, list[tuple[float, float]]]:
     """Named curves of ``(step, loss)`` from numbers, pairs, or the dicts of a Trainer's log history."""
     skip = re.compile(r"step|epoch|learning_rate|grad_norm|runtime|per_second|flos|^train_|num_|memory")
-    curve = training.get("loss_curve") or training.get("log_history") or []
     series: dict[str, list[tuple[float, float]]] = {}
     for index, item in enumerate(curve, start=1):
         if isinstance(item, Mapping):
@@ -261,9 +141,9 @@ def loss_series(training: Mapping[str, Any]) -> dict[str, list[tuple[float, floa
     return series
 
 
-def loss_plot(training: Mapping[str, Any]) -> Plot | None:
+def loss_plot(record: Record) -> Plot | None:
     """The training losses by step; None where no curve was recorded."""
-    series = loss_series(training)
+    series = loss_series(record.figures.get("loss_curve") or ())
     if not series:
         return None
     ends = "; ".join(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from hf_fairness.report.schema import ProjectionSection
 
 Groups: TypeAlias = dict[str, NDArray[np.float64]]
 Method: TypeAlias = Literal["tsne", "pca"]
@@ -91,7 +89,7 @@ def project(
     max_points: int = 250,
     center: bool = False,
     seed: int = 0,
-) -> dict[str, ProjectionSection]:
+) -> dict[str, dict[str, Any]]:
     """Coordinates for the picture of male, female and neutral embeddings before and after mitigation.
 
     With ``"pca"`` both models share one pair of axes, fitted on all rows together, so the distances in the
@@ -153,7 +151,7 @@ def project(
             layouts.append(_tsne(rows, layouts[0] if layouts else None, seed))
     note = "mean of the versions of each text subtracted" if center else ""
     return {
-        name: ProjectionSection(method=method, points=_split(points, side), n=len(points), note=note)
+        name: dict[str, Any](method=method, points=_split(points, side), n=len(points), note=note)
         for name, points, side in zip(("before", "after"), layouts, sides, strict=False)
     }
 
@@ -165,7 +163,7 @@ def _centered(groups: Groups) -> Groups:
 
 def pictures(
     before: Mapping[str, ArrayLike], after: Mapping[str, ArrayLike] | None = None, *, seed: int = 0
-) -> dict[str, list[ProjectionSection]]:
+) -> dict[str, list[dict[str, Any]]]:
     """The two pictures that a report shows: a t-SNE map as in the paper, and centred principal components.
 
     t-SNE of sentence embeddings shows topics first. With every text's versions centred on their mean, the

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.record import interval, number
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GROUPS, SERIES, Canvas, standalone
 from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.report.values import interval, number
 from hf_fairness.runs import atomic_write_text
 
 #: Key of a percentile's entry -> heading of its column.

@@ -1,12 +1,15 @@
-"""The findings in plain words, computed from the table by fixed rules: what got worse comes first."""
+"""The findings of a record in plain words, by fixed rules: what changed most, what it cost, what the control did."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hf_fairness.report.tables import Row
-from hf_fairness.report.text import format_interval, format_number
+from hf_fairness.record import Arm, Gap, Measure, Record, Value, cost
+from hf_fairness.report.text import format_change, format_interval, format_number, relative_change
+
+#: Verdicts that say whether a measure is better or worse.
+JUDGED = ("improved", "worse", "no clear change", "no interval")
 
 
 @dataclass(frozen=True)
@@ -14,180 +17,269 @@ class Summary:
     """What a reader should know before looking at any table.
 
     Attributes:
-        headline: one sentence of counts.
+        headline: what changed most, what it cost and what the control did, in one sentence or two.
+        counts: how many measures improved, got worse and so on; empty without a comparison.
         worse: one sentence for each measure that got clearly worse.
         improved: one for each that clearly improved.
-        unclear: one for each without a clear change.
+        unclear: one for each without a clear change; parts of other measures stand in the tables only.
         undecided: one for each that has no interval on one side, with the direction in which it moved.
-        measured: for a single audit, one sentence for each measure.
-        cautions: patterns in the numbers that change how they are to be read.
+        measured: for a single model, one sentence for each measure.
+        others: one sentence for each model that the method was compared with beside the original.
+        cautions: what changes how the numbers are to be read.
     """
 
     headline: str
-    worse: list[str] = field(default_factory=list)
-    improved: list[str] = field(default_factory=list)
-    unclear: list[str] = field(default_factory=list)
-    undecided: list[str] = field(default_factory=list)
-    measured: list[str] = field(default_factory=list)
-    cautions: list[str] = field(default_factory=list)
+    counts: str = ""
+    worse: tuple[str, ...] = ()
+    improved: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
-def _with_interval(value: float | None, ends: tuple[float, float] | None) -> str:
-    return " ".join(part for part in (format_number(value), format_interval(ends)) if part)
+def summarize(record: Record) -> Summary:
+    """Sort the comparisons of a record into findings.
 
-
-def _ideal(row: Row) -> str:
-    if row.direction == "chance":
-        return f"chance is {format_number(row.ideal)}"
-    if row.ideal is not None:
-        return f"ideal {row.ideal:g}"
-    return "higher is better" if row.direction == "higher" else ""
-
-
-def _change_sentence(row: Row) -> str:
-    ideal = _ideal(row)
-    text = (
-        f"{row.title}: {_with_interval(row.before, row.before_ci95)} → "
-        f"{_with_interval(row.after, row.after_ci95)}, "
-        f"change {' '.join(filter(None, (row.change_text, format_interval(row.change_ci95))))}"
-    )
-    return f"{text}; {ideal}." if ideal else f"{text}."
-
-
-def _moved_away(row: Row) -> bool:
-    """Whether the point estimate moved away from the ideal, without regard to intervals."""
-    assert row.before is not None
-    assert row.after is not None
-    if row.direction == "higher":
-        return row.after < row.before
-    if row.direction == "zero":
-        return abs(row.after) > abs(row.before)
-    return row.after > row.before
-
-
-def _undecided_sentence(row: Row) -> str:
-    assert row.change is not None
-    moved = "moved the wrong way" if _moved_away(row) else "moved the right way"
-    how = "unchanged" if row.change == 0 else moved
-    return f"{_change_sentence(row)[:-1]}; {how}, but without an interval that tells it from noise."
-
-
-def _single_sentence(row: Row) -> str:
-    ideal = _ideal(row)
-    text = f"{row.title}: {_with_interval(row.after, row.after_ci95)}" + (f"; {ideal}" if ideal else "")
-    if row.after_ci95 is None:
-        return f"{text}; no interval was given."
-    low, high = row.after_ci95
-    if row.direction == "zero":
-        text += "; the interval holds 0" if low <= 0 <= high else "; the interval excludes 0"
-    elif row.direction == "chance" and row.ideal is not None:
-        text += "; above chance" if low > row.ideal else "; not told from chance"
-    return f"{text}."
-
-
-def _find(rows: Sequence[Row], id_: str) -> Row | None:
-    return next((row for row in rows if row.id == id_), None)
-
-
-def _collapse_cautions(rows: Sequence[Row]) -> list[str]:
-    """Sets of texts where CCED fell only because all distances shrank (or grew with them)."""
-    found = []
-    for row in rows:
-        if row.metric != "cced" or row.verdict != "improved":
-            continue
-        relative = _find(rows, f"{row.id}_relative")
-        if relative is not None and relative.change is not None and relative.verdict != "improved":
-            found.append(
-                f"On {row.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may "
-                f"merely have drawn its embeddings together."
-            )
-    return found
-
-
-def _control_cautions(rows: Sequence[Row]) -> list[str]:
-    improved = [row for row in rows if row.verdict == "improved" and row.control is not None]
-    same = [row.title for row in improved if row.versus_control != "improved"]
-    worse = [row.title for row in rows if row.versus_control == "worse" and row.kind in {"bias", "utility"}]
-    found = []
-    if same:
-        found.append(
-            "The control (training that lacks what the method asks for) cannot be told apart from the mitigated "
-            f"model on: {'; '.join(same)}. There the improvement may come from the training as such."
-        )
-    if worse:
-        found.append(f"The mitigated model is clearly worse than the control on: {'; '.join(worse)}.")
-    return found
-
-
-def _cautions(rows: Sequence[Row], has_control: bool) -> list[str]:
-    found = _collapse_cautions(rows)
-    compared = [row for row in rows if row.before is not None and row.after is not None]
-    if compared and not has_control:
-        found.append(
-            "No control was measured (training that lacks what the method asks for), so it stays open how much of "
-            "the change any training on these texts would have made."
-        )
-    found += _control_cautions(rows)
-    if compared and not any(row.kind == "utility" for row in compared):
-        found.append("No utility was compared, so it stays open what the change cost.")
-    lost = [row.title for row in rows if row.before is not None and row.after is None]
-    if lost and compared:
-        found.append(f"Measured before but not after: {'; '.join(lost)}.")
-    return found
-
-
-def _headline(rows: Sequence[Row]) -> str:
-    parts = []
-    for kind, name in (
-        ("bias", "measures of bias"),
-        ("utility", "measures of utility"),
-        ("information", "probes"),
-    ):
-        judged = [row for row in rows if row.kind == kind and row.verdict not in {"no comparison", "not judged"}]
-        if not judged and kind != "information":
-            parts.append(f"no {name} were compared")
-        if not judged:
-            continue
-        counts = [
-            f"{count} {verdict}"
-            for verdict, count in (
-                ("got worse", sum(row.verdict == "worse" for row in judged)),
-                ("improved", sum(row.verdict == "improved" for row in judged)),
-                ("did not clearly change", sum(row.verdict == "no clear change" for row in judged)),
-                ("cannot be decided", sum(row.verdict == "no interval" for row in judged)),
-            )
-            if count
-        ]
-        parts.append(f"of {len(judged)} {name}, {', '.join(counts)}")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def summarize(rows: Sequence[Row]) -> Summary:
-    """Sort the rows of a table into findings.
-
-    Every judged row appears in exactly one list, so nothing that got worse can be left out. Rows of kind
-    ``"context"`` have no better direction and appear in the table only.
+    Every measure with a verdict of the method against the original stands in one list, or is a part of another measure
+    whose change is not clear; so nothing that got clearly worse can be left out.
 
     Args:
-        rows: what :func:`hf_fairness.report.tables.delta_table` returned.
+        record: any.
 
     Returns:
         Sentences by verdict, and cautions.
     """
-    if not any(row.before is not None and row.after is not None for row in rows):
-        shown = [row for row in rows if row.after is not None and row.kind != "context"]
-        if not shown:
-            return Summary(headline="Nothing was measured.")
+    pairs = list(main_pairs(record))
+    if not pairs:
+        shown = [measure for measure in record.measures if measure.kind != "context" and not measure.detail]
         return Summary(
-            headline=f"{len(shown)} measures of one model; nothing to compare with.",
-            measured=[_single_sentence(row) for row in shown],
+            headline=_single_headline(record),
+            measured=tuple(_single_sentence(measure) for measure in shown) if len(record.arms) == 1 else (),
+            others=tuple(_beside(record)),
+            cautions=record.cautions,
         )
+    sentences: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}
+    for measure, gap in pairs:
+        if gap.verdict in sentences and not (measure.detail and gap.verdict.startswith("no ")):
+            sentences[gap.verdict].append(change_sentence(measure, gap))
     return Summary(
-        headline=_headline(rows),
-        worse=[_change_sentence(row) for row in rows if row.verdict == "worse"],
-        improved=[_change_sentence(row) for row in rows if row.verdict == "improved"],
-        unclear=[_change_sentence(row) for row in rows if row.verdict == "no clear change"],
-        undecided=[_undecided_sentence(row) for row in rows if row.verdict == "no interval"],
-        cautions=_cautions(rows, any(row.control is not None for row in rows)),
+        headline=_headline(record, pairs),
+        counts=_counts(pairs),
+        worse=tuple(sentences["worse"]),
+        improved=tuple(sentences["improved"]),
+        unclear=tuple(sentences["no clear change"]),
+        undecided=tuple(sentences["no interval"]),
+        others=tuple(_beside(record)),
+        cautions=(*record.cautions, *_cautions(record, pairs)),
     )
+
+
+def main_pairs(record: Record) -> Iterator[tuple[Measure, Gap]]:
+    """Measures with the comparison of the method and the original model."""
+    method, original = record.arm("method"), record.arm("original")
+    for measure in record.measures:
+        if gap := record.gap(measure, method, original):
+            yield measure, gap
+
+
+def with_interval(value: Value) -> str:
+    """A number and its interval."""
+    return " ".join(filter(None, (format_number(value.value), format_interval(value.ci95))))
+
+
+def ideal_text(measure: Measure) -> str:
+    """The best value in words; empty where there is none."""
+    if measure.direction == "chance":
+        return f"chance is {format_number(measure.ideal)}"
+    if measure.ideal is not None:
+        return f"ideal {measure.ideal:g}"
+    return "higher is better" if measure.direction == "higher" else ""
+
+
+def change_text(measure: Measure, gap: Gap) -> str:
+    """A difference in numbers, with its share of the value before and its interval."""
+    before, after = measure.values[gap.against], measure.values[gap.arm]
+    relative = relative_change(before.value, after.value, of_size=measure.direction == "zero")
+    text = format_change(gap.difference, relative, of_size=measure.direction == "zero")
+    return " ".join(filter(None, (text, format_interval(gap.ci95))))
+
+
+def change_sentence(measure: Measure, gap: Gap) -> str:
+    """One comparison in a sentence."""
+    before, after = measure.values[gap.against], measure.values[gap.arm]
+    parts = [f"{capital(measure.title)}: {with_interval(before)} → {with_interval(after)}"]
+    parts[0] += f", change {change_text(measure, gap)}"
+    if gap.p_value is not None:
+        parts[0] += f", p = {gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
+    if ideal := ideal_text(measure):
+        parts.append(ideal)
+    if gap.verdict == "no interval":
+        away = cost(after.value, measure.ideal, measure.direction) - cost(
+            before.value, measure.ideal, measure.direction
+        )
+        moved = "unchanged" if gap.difference == 0 else "moved the wrong way" if away > 0 else "moved the right way"
+        parts.append(f"{moved}, but without an interval that tells it from noise")
+    return "; ".join(parts) + "."
+
+
+def capital(text: str) -> str:
+    """The same with a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def _single_sentence(measure: Measure) -> str:
+    value = next(iter(measure.values.values()))
+    parts = [f"{capital(measure.title)}: {with_interval(value)}", *filter(None, [ideal_text(measure)])]
+    if value.ci95 is None:
+        parts.append("no interval was given")
+    elif measure.direction == "zero":
+        low, high = value.ci95
+        parts.append(f"the interval {'holds' if low <= (measure.ideal or 0.0) <= high else 'excludes'} it")
+    elif measure.direction == "chance" and measure.ideal is not None:
+        parts.append("above chance" if value.ci95[0] > measure.ideal else "not told from chance")
+    return "; ".join(parts) + "."
+
+
+def _single_headline(record: Record) -> str:
+    if record.outcome:
+        return record.outcome
+    judged = [m for m in record.measures if m.kind == "bias" and m.direction == "zero" and m.ideal is not None]
+    values = [(measure, next(iter(measure.values.values()))) for measure in judged]
+    if not record.measures:
+        return "Nothing was measured."
+    if len(record.arms) > 1:
+        return "The models were measured; there is none to compare them with."
+    clear = [(m, v) for m, v in values if v.ci95 is not None and not v.ci95[0] <= (m.ideal or 0.0) <= v.ci95[1]]
+    if not clear:
+        return f"{len(record.measures)} measures of one model; nothing to compare with."
+    most, value = max(clear, key=lambda pair: abs(pair[1].value - (pair[0].ideal or 0.0)))
+    return (
+        f"Of {len(values)} tests of association, {len(clear)} differ clearly from the ideal; furthest is "
+        f"{most.title}: {with_interval(value)}, ideal {most.ideal:g}. There is nothing to compare this model with."
+    )
+
+
+def _headline(record: Record, pairs: list[tuple[Measure, Gap]]) -> str:
+    """What changed most, what the control did, whether a measure of bias got worse, and what it cost."""
+    parts = [record.outcome.rstrip(".")] if record.outcome else []
+    best = _best(pairs)
+    judged = [gap for measure, gap in pairs if measure.kind == "bias" and gap.verdict in JUDGED]
+    if best is None:
+        parts.append("No measure of bias clearly improved" if judged else "No measure of bias was compared")
+    else:
+        measure, gap = best
+        way = f" ({_closed(measure, gap):.0%} of the way to {measure.ideal:g})" if measure.ideal is not None else ""
+        parts += [f"Changed most: {measure.title}, {_arrow(measure, gap)}{way}", _control_part(record, measure)]
+    worse = [measure.title for measure, gap in pairs if measure.kind == "bias" and gap.verdict == "worse"]
+    if worse:
+        parts.append(f"Clearly worse: {worse[0]}" + (f", and {len(worse) - 1} more" if len(worse) > 1 else ""))
+    parts.append(_cost_part(pairs))
+    return ". ".join(parts) + "."
+
+
+def _arrow(measure: Measure, gap: Gap) -> str:
+    return " → ".join(format_number(measure.values[name].value) for name in (gap.against, gap.arm))
+
+
+def _best(pairs: list[tuple[Measure, Gap]]) -> tuple[Measure, Gap] | None:
+    """The measure of bias that came furthest towards its ideal; whole measures go before parts of others."""
+    better = [(m, g) for m, g in pairs if m.kind == "bias" and g.verdict == "improved" and m.part == "test"]
+    whole = [pair for pair in better if not pair[0].detail] or better
+    return max(whole, key=lambda pair: _closed(*pair), default=None)
+
+
+def _closed(measure: Measure, gap: Gap) -> float:
+    """The share of the distance to the ideal that is gone; at most 1."""
+    ideal = measure.ideal or 0.0
+    before, after = (abs(measure.values[name].value - ideal) for name in (gap.against, gap.arm))
+    return (before - after) / before if before > 0 else 0.0
+
+
+def _control_part(record: Record, measure: Measure) -> str:
+    control, method = record.arm("control"), record.arm("method")
+    if control is None or control.name not in measure.values:
+        return "There is no control to say how much of it any training would have done"
+    gap = record.gap(measure, method, control)
+    sure = "clearly further from the ideal" if gap and gap.verdict == "improved" else "which cannot be told from it"
+    return f"The control came to {format_number(measure.values[control.name].value)}, {sure}"
+
+
+def _cost_part(pairs: list[tuple[Measure, Gap]]) -> str:
+    useful = [(measure, gap) for measure, gap in pairs if measure.kind == "utility" and measure.part == "test"]
+    lost = [(measure, gap) for measure, gap in useful if gap.verdict == "worse"]
+    if not useful:
+        return "What it cost was not measured"
+    if lost:
+        measure, gap = min(lost, key=lambda pair: (pair[0].detail, _closed(*pair)))
+        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        return f"It cost: {measure.title}, {_arrow(measure, gap)}{more}"
+    if any(gap.verdict in JUDGED for _, gap in useful):
+        return "No measure of utility clearly fell"
+    return f"Beside it: {useful[0][0].title}, {_arrow(*useful[0])}"
+
+
+def _counts(pairs: list[tuple[Measure, Gap]]) -> str:
+    parts = []
+    for kind, name in (("bias", "measures of bias"), ("utility", "measures of utility"), ("information", "probes")):
+        found = [gap.verdict for measure, gap in pairs if measure.kind == kind and gap.verdict in JUDGED]
+        if not found and kind != "information":
+            parts.append(f"no {name} were judged")
+        if not found:
+            continue
+        names = {"improved": "improved", "worse": "got worse", "no clear change": "did not clearly change"}
+        names["no interval"] = "cannot be decided"
+        counts = [f"{found.count(key)} {text}" for key, text in names.items() if key in found]
+        parts.append(f"of {len(found)} {name}, {', '.join(counts)}")
+    return capital("; ".join(parts)) + "."
+
+
+def _beside(record: Record) -> Iterator[str]:
+    """How the method did against every model but the original."""
+    method = record.arm("method")
+    for arm in record.arms:
+        if method is None or arm.name == method.name or arm.role == "original":
+            continue
+        titles: dict[str, list[str]] = {"improved": [], "worse": [], "no clear change": []}
+        for measure in record.measures:
+            gap = record.gap(measure, method, arm)
+            if gap is not None and gap.verdict in titles and not (measure.detail and gap.verdict.startswith("no ")):
+                titles[gap.verdict].append(measure.title)
+        names = {
+            "improved": "clearly better on",
+            "worse": "clearly worse on",
+            "no clear change": "no clear difference on",
+        }
+        said = [f"{names[verdict]} {' · '.join(found)}" for verdict, found in titles.items() if found]
+        if said:
+            yield f"Against {arm.title}: {'; '.join(said)}."
+
+
+def _cautions(record: Record, pairs: list[tuple[Measure, Gap]]) -> Iterator[str]:
+    control, method = record.arm("control"), record.arm("method")
+    if control is None:
+        yield (
+            "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
+            "change any training on these data would have made."
+        )
+    else:
+        yield from _control_cautions(record, pairs, method, control)
+    if not any(measure.kind == "utility" for measure, _ in pairs):
+        yield "No utility was compared, so it stays open what the change cost."
+
+
+def _control_cautions(
+    record: Record, pairs: list[tuple[Measure, Gap]], method: Arm | None, control: Arm
+) -> Iterator[str]:
+    against = {measure.id: gap for measure, _ in pairs if (gap := record.gap(measure, method, control))}
+    same = [
+        measure.title
+        for measure, gap in pairs
+        if gap.verdict == "improved" and measure.id in against and against[measure.id].verdict != "improved"
+    ]
+    if same:
+        yield (
+            f"The control cannot be told from the method on: {' · '.join(same)}. There the improvement may come "
+            "from the training as such."
+        )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import Table
+from hf_fairness.record import Table, interval, number
 from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.report.values import interval, number
 
 #: Key of a sweep's entry -> heading of its column.
 COLUMNS = {

@@ -1,263 +1,177 @@
-"""The before/after table: what changed, which way is better, and whether the change is clear.
-
-The rule of the verdict, for every measure with a direction:
-
-1. If an interval of the paired difference is given, the change is clear when that interval excludes 0. For a
-   signed measure whose ideal is 0 this holds only while both values lie on one side of 0; when the sign
-   flips, rule 2 decides.
-2. Otherwise the change is clear when the two 95 % intervals of the distance to the ideal do not overlap. This
-   is conservative: intervals may overlap a little although a paired test would tell the two apart.
-3. A change of a SEAT effect size below .15 is never clear: two seeds of one training differ by that much.
-4. Without intervals on both sides nothing is decided; the verdict is ``"no interval"``, and a move in the
-   wrong direction is still named in the summary.
-"""
+"""The tables of a record, for every form of a report: what was measured, all models, comparisons, what is special."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hf_fairness.report.schema import AuditLike
-from hf_fairness.report.text import ABSENT, format_change, format_number
-from hf_fairness.report.values import DIRECTION_TEXT, Direction, Interval, Kind, Value, interval, read_values
+from hf_fairness.record import Arm, Gap, Measure, Record
+from hf_fairness.report.summary import change_text, main_pairs
+from hf_fairness.report.text import ABSENT, format_interval, format_number
 
-Verdict: TypeAlias = Literal["improved", "worse", "no clear change", "no interval", "no comparison", "not judged"]
+KINDS = {
+    "bias": "Bias",
+    "utility": "Retained utility",
+    "information": "What can be read from the model or the data",
+    "context": "To read beside the others (no better direction)",
+}
+DIRECTIONS = {
+    "lower": "↓ lower is better",
+    "higher": "↑ higher is better",
+    "zero": "→← nearer is better",
+    "chance": "↓ nearer to chance tells less",
+    "none": "no verdict",
+}
+MARKS = {"improved": "✓", "worse": "✗", "no clear change": "≈", "no interval": "?"}
+#: The verdict of a comparison with another model than the original.
+BESIDE = {
+    "improved": "better",
+    "worse": "worse",
+    "no clear change": "no clear difference",
+    "no interval": "no interval",
+}
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the before/after table.
+class Cell:
+    """One cell.
 
     Attributes:
-        id: path of the number in the audit; ``set``, ``metric``, ``label``, ``kind`` as in the measurement.
-        before: value of the original model, None where not measured; ``after`` and ``control`` alike.
-        before_ci95: 95 % interval of ``before``; ``after_ci95`` and ``control_ci95`` alike.
-        change: after minus before.
-        change_relative: the change as a fraction of the value before, for ``"zero"`` of its magnitude; None
-            where the value before is 0, and for other measures where a value is negative.
-        change_ci95: interval of the paired difference where given.
-        ideal: value of a perfect encoder, None where there is none.
-        direction: ``"lower"``, ``"higher"``, ``"zero"``, ``"chance"`` or ``"none"``.
-        verdict: see the rule at the top of this module.
-        basis: what the verdict rests on.
-        versus_control: the same rule with the control in place of ``before``: ``"improved"`` means that the
-            method did better than the same training without it.
-        sample: sample sizes in words.
-        extras: further numbers by name, before and after.
+        text: what stands in it.
+        small: what stands below it, in smaller letters.
+        mark: a verdict, for its colour; else empty.
     """
 
-    id: str
-    set: str
-    metric: str
-    label: str
-    kind: Kind
-    before: float | None
-    before_ci95: Interval | None
-    after: float | None
-    after_ci95: Interval | None
-    control: float | None
-    control_ci95: Interval | None
-    change: float | None
-    change_relative: float | None
-    change_ci95: Interval | None
-    ideal: float | None
-    direction: Direction
-    verdict: Verdict
-    basis: str
-    versus_control: Verdict
-    sample: str = ""
-    extras: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    text: str
+    small: tuple[str, ...] = ()
+    mark: str = ""
 
-    @property
-    def direction_text(self) -> str:
-        """Which way is better, in words."""
-        return DIRECTION_TEXT[self.direction]
-
-    @property
-    def change_text(self) -> str:
-        """The change in numbers, with its percentage."""
-        return format_change(self.change, self.change_relative, of_size=self.direction == "zero")
-
-    @property
-    def ideal_text(self) -> str:
-        """The ideal value in words, a dash where there is none."""
-        if self.direction == "chance":
-            return f"chance ({format_number(self.ideal)})"
-        return ABSENT if self.ideal is None else f"{self.ideal:g}"
-
-    @property
-    def extras_text(self) -> list[str]:
-        """The further numbers, each with its name, before and after."""
-        return [
-            f"{name} {format_number(new)}"
-            if self.before is None
-            else f"{name} {format_number(old)} → {format_number(new)}"
-            for name, (old, new) in self.extras.items()
-        ]
-
-    @property
-    def title(self) -> str:
-        """Name of the measure with its set."""
-        return f"{self.label} ({self.set})" if self.set else self.label
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.text, *self.small)))
 
 
-def _cost(value: float, ideal: float | None, direction: Direction) -> float:
-    """How far a value is from the best one: smaller is better whatever the direction."""
-    if direction == "higher":
-        return -value
-    if direction == "zero":
-        return abs(value - (ideal or 0.0))
-    if direction == "chance":
-        return max(value - (ideal or 0.0), 0.0)
-    return value
+@dataclass(frozen=True)
+class Grid:
+    """One table: its title, heading, rows, and how to read it."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
 
 
-def _cost_interval(ci95: Interval, ideal: float | None, direction: Direction) -> Interval:
-    ends = sorted(_cost(end, ideal, direction) for end in ci95)
-    if direction == "zero" and ci95[0] <= (ideal or 0.0) <= ci95[1]:
-        return 0.0, ends[1]
-    return ends[0], ends[1]
-
-
-def judge(before: Value, after: Value, change_ci95: Interval | None = None) -> tuple[Verdict, str]:
-    """Whether a measure got better or worse between two audits.
-
-    Args:
-        before: the earlier measurement (or that of the control).
-        after: the later measurement of the same metric.
-        change_ci95: 95 % interval of the paired difference after minus before, if known.
-
-    Returns:
-        The verdict and what it rests on, by the rule at the top of this module.
-    """
-    direction, ideal = after.direction, after.ideal
-    if direction == "none":
-        return "not judged", "this number has no better direction"
-    difference = _cost(after.value, ideal, direction) - _cost(before.value, ideal, direction)
-    if abs(difference) < after.noise:
-        return "no clear change", f"smaller than {after.noise:g}, the difference between two training seeds"
-    centre = ideal or 0.0
-    same_side = (before.value - centre) * (after.value - centre) > 0
-    if change_ci95 is not None and (direction != "zero" or same_side):
-        if change_ci95[0] <= 0.0 <= change_ci95[1] or difference == 0.0:
-            return "no clear change", "the interval of the paired difference holds 0"
-        return ("improved" if difference < 0 else "worse"), "the interval of the paired difference excludes 0"
-    if before.ci95 is None or after.ci95 is None:
-        return "no interval", "an interval is missing, so nothing can be decided"
-    old = _cost_interval(before.ci95, ideal, direction)
-    new = _cost_interval(after.ci95, ideal, direction)
-    if new[1] < old[0]:
-        return "improved", "the 95 % intervals do not overlap"
-    if new[0] > old[1]:
-        return "worse", "the 95 % intervals do not overlap"
-    return "no clear change", "the 95 % intervals overlap"
-
-
-def _against_itself(value: Value) -> Value:
-    """What the original encoder has when compared with itself: exactly 1, without uncertainty."""
-    return replace(value, value=1.0, ci95=(1.0, 1.0), change_ci95=None)
-
-
-def _relative(before: Value, after: Value) -> float | None:
-    old, new = before.value, after.value
-    if after.direction == "zero":
-        old, new = abs(old), abs(new)
-    elif old < 0 or new < 0:
-        return None  # a share of a signed number misleads
-    return (new - old) / abs(old) if abs(old) > 1e-12 else None
-
-
-def _row(id_: str, before: Value | None, after: Value | None, control: Value | None, paired: Interval | None) -> Row:
-    known = after or before or control
-    assert known is not None  # ids come from one of the three
-    verdict: Verdict = "no comparison"
-    versus_control: Verdict = "no comparison"
-    basis = "measured on one side only" if before or control else "a single audit"
-    change = relative = None
-    if before and after:
-        paired = paired or after.change_ci95
-        verdict, basis = judge(before, after, paired)
-        change, relative = after.value - before.value, _relative(before, after)
-    elif known.direction == "none":
-        verdict, basis = "not judged", "this number has no better direction"
-    if control and after:
-        versus_control, _ = judge(control, after)
-    names = dict.fromkeys([*(before.extras if before else ()), *(after.extras if after else ())])
-    return Row(
-        id=id_,
-        set=known.set,
-        metric=known.metric,
-        label=known.label,
-        kind=known.kind,
-        before=before.value if before else None,
-        before_ci95=before.ci95 if before else None,
-        after=after.value if after else None,
-        after_ci95=after.ci95 if after else None,
-        control=control.value if control else None,
-        control_ci95=control.ci95 if control else None,
-        change=change,
-        change_relative=relative,
-        change_ci95=paired if change is not None else None,
-        ideal=known.ideal,
-        direction=known.direction,
-        verdict=verdict,
-        basis=basis,
-        versus_control=versus_control,
-        sample=known.sample,
-        extras={
-            name: (before.extras.get(name) if before else None, after.extras.get(name) if after else None)
-            for name in names
-        },
-    )
-
-
-def delta_table(
-    after: AuditLike,
-    before: AuditLike | None = None,
-    control: AuditLike | None = None,
-    *,
-    paired: Mapping[str, Sequence[float]] | None = None,
-) -> list[Row]:
-    """Line up an audit with those of the original model and of the control.
-
-    A pure function: the same dicts give the same rows. Measures found on one side only are kept, with the
-    verdict ``"no comparison"``. Similarity structure compares with the original model, whose own value is 1
-    by definition and is filled in.
-
-    Args:
-        after: audit of the model at hand.
-        before: audit of the original model, if there is one.
-        control: audit of the control, if there is one.
-        paired: 95 % intervals ``[low, high]`` of the difference after minus before on the same items, by row
-            id (for example ``"cced/built-in/cced"``); they go before ``<key>_change_ci95`` of the audit.
-
-    Returns:
-        Rows in the order of the report: SEAT, CCED, probes, utility.
-
-    Raises:
-        TypeError: an audit is no mapping.
-        ValueError: ``paired`` names a row that does not exist, or holds no interval.
-
-    Example:
-        >>> old = {"probe": {"linear": {"accuracy": 0.9, "accuracy_ci95": [0.88, 0.92], "chance": 0.5}}}
-        >>> new = {"probe": {"linear": {"accuracy": 0.6, "accuracy_ci95": [0.56, 0.64], "chance": 0.5}}}
-        >>> [(row.id, row.verdict) for row in delta_table(new, old)]
-        [('probe/linear/accuracy', 'improved')]
-    """
-    sides: list[dict[str, Value]] = [
-        {} if audit is None else {value.id: value for value in read_values(audit)} for audit in (before, after, control)
+def grids(record: Record) -> list[Grid]:
+    """All tables of a record in the order of the report; what has no rows is left out."""
+    found = [_measured(record, kind) for kind in KINDS]
+    found += [_all_arms(record), _comparisons(record)]
+    found += [
+        Grid(table.title, table.rows[0], tuple(tuple(map(Cell, row)) for row in table.rows[1:]), table.note)
+        for table in record.tables
     ]
-    key = "utility/similarity_structure"
-    if before is not None and key in sides[1]:
-        sides[0].setdefault(key, _against_itself(sides[1][key]))
-    ids = list(dict.fromkeys([*sides[1], *sides[0], *sides[2]]))
-    intervals = {name: interval({"v": list(ends)}, "v") for name, ends in (paired or {}).items()}
-    for name, ends in intervals.items():
-        if name not in ids or ends is None:
-            raise ValueError(
-                f"paired: got {name!r}: {(paired or {})[name]!r}, expected an interval [low, high] of "
-                f"finite numbers for one of the rows {', '.join(ids) or '(none)'}. Use the row's id as the "
-                f"key."
-            )
-    return [_row(id_, sides[0].get(id_), sides[1].get(id_), sides[2].get(id_), intervals.get(id_)) for id_ in ids]
+    return [grid for grid in found if grid.rows]
+
+
+def shown_arms(record: Record) -> list[Arm]:
+    """The models of the main tables: original, method and control, or all where they are few."""
+    if len(record.arms) <= 3:
+        order = {"original": 0, "method": 1, "control": 2}
+        return sorted(record.arms, key=lambda arm: order.get(arm.role, 3))
+    roles = (record.arm("original"), record.arm("method"), record.arm("control"))
+    return [arm for arm in roles if arm is not None]
+
+
+def _measured(record: Record, kind: str) -> Grid:
+    arms, compared = shown_arms(record), any(True for _ in main_pairs(record))
+    control = record.arm("control") if compared else None
+    head = ["Measure", *(arm.title for arm in arms), *(["Change"] if compared else []), "Ideal"]
+    head += ["Verdict"] if compared else []
+    head += ["Against control"] if control else []
+    rows = []
+    for measure in record.measures:
+        if measure.kind != kind or not any(arm.name in measure.values for arm in arms):
+            continue
+        row = [Cell(measure.title, tuple(filter(None, (measure.sample, _part(measure), *_extras(measure, arms)))))]
+        row += [_value(measure, arm) for arm in arms]
+        gap = record.gap(measure, record.arm("method"), record.arm("original"))
+        row += [Cell(change_text(measure, gap) if gap else ABSENT)] if compared else []
+        ideal = f"chance ({format_number(measure.ideal)})" if measure.direction == "chance" else ABSENT
+        ideal = f"{measure.ideal:g}" if measure.ideal is not None and measure.direction != "chance" else ideal
+        row += [Cell(ideal, (DIRECTIONS[measure.direction],))]
+        row += [_verdict(gap)] if compared else []
+        if control:
+            beside = record.gap(measure, record.arm("method"), control)
+            row += [Cell(BESIDE.get(beside.verdict, beside.verdict) if beside else ABSENT)]
+        rows.append(tuple(row))
+    return Grid(KINDS[kind], tuple(head), tuple(rows))
+
+
+def _part(measure: Measure) -> str:
+    return "validation data, which chose the model" if measure.part == "validation" else ""
+
+
+def _extras(measure: Measure, arms: list[Arm]) -> Iterator[str]:
+    values = [measure.values[arm.name] for arm in arms if arm.name in measure.values and arm.role != "control"]
+    for name in dict.fromkeys(name for value in values for name in value.extras):
+        yield f"{name} " + " → ".join(format_number(value.extras.get(name)) for value in values)
+
+
+def _value(measure: Measure, arm: Arm) -> Cell:
+    value = measure.values.get(arm.name)
+    return Cell(ABSENT) if value is None else Cell(format_number(value.value), _ends(format_interval(value.ci95)))
+
+
+def _ends(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _verdict(gap: Gap | None) -> Cell:
+    if gap is None:
+        return Cell("no comparison")
+    text = f"{MARKS[gap.verdict]} {gap.verdict}" if gap.verdict in MARKS else gap.verdict
+    return Cell(text, (gap.basis,), gap.verdict.replace(" ", "-"))
+
+
+def _all_arms(record: Record) -> Grid:
+    """Every model on every measure that is no part of another, where the main tables cannot show all models."""
+    if len(record.arms) == len(shown_arms(record)):
+        return Grid("", (), ())
+    rows = []
+    for key in dict.fromkeys(key for arm in record.arms for key, value in arm.training.items() if _simple(value)):
+        rows.append((Cell(key.replace("_", " ")), *(Cell(_plain(arm.training.get(key))) for arm in record.arms)))
+    for measure in record.measures:
+        if not measure.detail:
+            rows.append((Cell(measure.title), *(_value(measure, arm) for arm in record.arms)))
+    return Grid("All models", ("Measure", *(arm.title for arm in record.arms)), tuple(rows))
+
+
+def _simple(value: object) -> bool:
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.3g}"
+    return ABSENT if value is None else f"{value:,.0f}" if isinstance(value, (int, float)) else str(value)
+
+
+def _comparisons(record: Record) -> Grid:
+    """Comparisons that the main tables do not hold."""
+    method, original, control = (record.arm(role) for role in ("method", "original", "control"))
+    main = {(arm.name, other.name) for arm in (method,) for other in (original, control) if arm and other}
+    titles, names = {m.id: m for m in record.measures}, {arm.name: arm.title for arm in record.arms}
+    rows = []
+    for gap in record.gaps:
+        measure = titles[gap.measure]
+        if (gap.arm, gap.against) in main or measure.detail or gap.verdict == "not judged":
+            continue
+        p = "" if gap.p_value is None else f"{gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
+        verdict = BESIDE.get(gap.verdict, gap.verdict)
+        difference = Cell(format_number(gap.difference), _ends(format_interval(gap.ci95)))
+        models = f"{names[gap.arm]} against {names[gap.against]}"
+        rows.append((Cell(measure.title), Cell(models), difference, Cell(p), Cell(verdict)))
+    return Grid("Other comparisons", ("Measure", "Models", "Difference", "p", "The first is"), tuple(rows))
+
+
+def text_rows(grid: Grid) -> list[list[str]]:
+    """Heading and rows of a table as text."""
+    return [list(grid.head), *([str(cell) for cell in row] for row in grid.rows)]

@@ -1,45 +1,79 @@
-"""The before/after table for a terminal."""
+"""A record for a terminal: the findings, then the table of measures with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import textwrap
 
-from hf_fairness.report.tables import Row
-from hf_fairness.report.text import format_number
+from hf_fairness.record import Record
+from hf_fairness.report.summary import Summary, main_pairs, summarize
+from hf_fairness.report.tables import MARKS, shown_arms
+from hf_fairness.report.text import ABSENT, format_interval, format_number
 
-_WIDTH = 56
 
-
-def text_table(rows: Sequence[Row]) -> str:
-    """What was measured, one line a measure; with a comparison also the change and the verdict.
+def text_report(record: Record, *, width: int | None = None) -> str:
+    """What was found: headline, what got worse, the table of measures with intervals, cautions.
 
     Args:
-        rows: of ``delta_table``.
+        record: any.
+        width: of the lines of text; None takes the terminal's. The table is as wide as it needs to be.
 
     Returns:
         Lines of text, without a last line end.
     """
-    compared = any(row.before is not None for row in rows)
-    controlled = any(row.control is not None for row in rows)
-    names = ["measure", *(["before"] if compared else []), "after" if compared else "value"]
-    names += [*(["control"] if controlled else []), "ideal", *(["change", "verdict"] if compared else [])]
-    table = [names]
-    for row in rows:
-        cells = [row.title if len(row.title) <= _WIDTH else f"{row.title[: _WIDTH - 1]}…"]
-        cells += [format_number(row.before)] if compared else []
-        cells += [format_number(row.after)]
-        cells += [format_number(row.control)] if controlled else []
-        cells += [row.ideal_text]
-        cells += [row.change_text, row.verdict] if compared else []
-        table.append(cells)
-    widths = [max(len(line[place]) for line in table) for place in range(len(names))]
-    left = {0, len(names) - 1} if compared else {0}
-    lines = []
-    for line in table:
+    width = width or min(shutil.get_terminal_size((100, 24)).columns, 120)
+    summary = summarize(record)
+    blocks = [_wrapped(summary.headline, width), _table(record)]
+    if summary.counts:
+        blocks.append(_wrapped(summary.counts, width))
+    blocks += [block for block in _findings(summary, width) if block]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _wrapped(text: str, width: int, mark: str = "") -> str:
+    return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=" " * len(mark))
+
+
+def _findings(summary: Summary, width: int) -> list[str]:
+    lists = [("Got clearly worse:", summary.worse), ("Beside the others:", summary.others)]
+    found = ["\n".join([title, *(_wrapped(item, width, "  - ") for item in items)]) for title, items in lists if items]
+    found.insert(0, "" if summary.worse or not summary.counts else "No measure got clearly worse.")
+    return [*found, *(_wrapped(f"Caution. {item}", width) for item in summary.cautions)]
+
+
+def _table(record: Record) -> str:
+    """One line a measure: values with intervals, the ideal, the verdict."""
+    arms, gaps = shown_arms(record), {measure.id: gap for measure, gap in main_pairs(record)}
+    rows = [["measure", *(arm.title for arm in arms), "ideal", *(["verdict"] if gaps else [])]]
+    for measure in record.measures:
+        values = [measure.values.get(arm.name) for arm in arms]
+        if not any(values):
+            continue
+        title = textwrap.shorten(measure.title, 72, placeholder="…")
         cells = [
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ABSENT
+            if value is None
+            else " ".join(filter(None, (format_number(value.value), format_interval(value.ci95))))
+            for value in values
         ]
-        lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "-" * max(map(len, lines)))
-    return "\n".join(lines)
+        ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
+        gap = gaps.get(measure.id)
+        verdict = "" if gap is None else f"{MARKS.get(gap.verdict, ' ')} {gap.verdict}"
+        rows.append([title, *cells, ideal, *([verdict] if gaps else [])])
+    if len(rows) == 1:
+        return ""
+    return "\n".join(columns(rows))
+
+
+def columns(rows: list[list[str]]) -> list[str]:
+    """Rows of text as lines with aligned columns, the first and the last set left, and a rule below the heading."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    left = {0, len(widths) - 1}
+    lines = [
+        "  ".join(
+            cell.ljust(size) if place in left else cell.rjust(size)
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from hf_fairness.report.schema import AuditLike
-from hf_fairness.report.values import Interval, mapping, non_finite, read_values
+from hf_fairness.record import Interval, mapping, non_finite, number
 
 #: Stands for a number that was not measured.
 ABSENT = "–"
@@ -19,24 +18,11 @@ DISCLAIMER = (
     "is fair, and no set of such numbers could."
 )
 
-#: How the columns are to be read.
-CONVENTIONS = (
-    "SEAT effect size d: difference of the mean association of two target sets, divided by the standard "
-    "deviation (ddof = 1) over both; 0 is ideal for bias tests, while a high positive d is good for the "
-    "retention tests. The p-value to quote is the word-clustered one; sentences made from one word are not "
-    "independent.",
-    "CCED: mean over texts and group pairs of the absolute difference of the distances of the two group "
-    "versions of a text to its neutral version; 0 is ideal. Texts without group terms are left out and "
-    "counted as skipped.",
-    "CCED / mean distance: the same, divided by the mean distance to the neutral text, so that an encoder "
-    "that merely draws all embeddings together gains nothing.",
-    "Probe: accuracy of a classifier that reads the group from the embedding; at chance it reads nothing. "
-    "The texts name the group, so a high value alone is no harm; it says what the embedding still tells.",
-    "Similarity structure: Spearman correlation of the cosine similarities of unrelated sentence pairs "
-    "under this encoder and under the original one; 1 means that nothing moved.",
-    "Brackets hold 95 % confidence intervals. A change counts as clear when the interval of the paired "
-    "difference excludes 0 or, where no such interval is given, when the two intervals do not overlap; a "
-    "change of d below 0.15 never counts, as two seeds of one training differ by that much.",
+#: How intervals and verdicts are to be read.
+BRACKETS = (
+    "Brackets hold 95 % confidence intervals. A change counts as clear when the interval of the paired difference "
+    "excludes 0 or, where no such interval is given, when the two intervals do not overlap; a change that is smaller "
+    "than the difference between two seeds of one training, where that is known, never counts."
 )
 
 #: What no number of the report can show.
@@ -98,6 +84,12 @@ def format_change(change: float | None, relative: float | None, *, of_size: bool
     return f"{signed} ({'size ' if of_size else ''}{percent})" if percent else signed
 
 
+def relative_change(before: float, after: float, *, of_size: bool = False) -> float | None:
+    """The change as a fraction of the value before (of its size, where signs may differ); None where it misleads."""
+    old, new = (abs(before), abs(after)) if of_size else (before, after)
+    return None if old < 0 or new < 0 or abs(old) <= 1e-12 else (new - old) / abs(old)
+
+
 def display_name(label: object) -> str:
     """Name of a model for a public page: a Hub id stays, of a folder only the last part is shown."""
     text = str(label).strip() or "unnamed model"
@@ -107,13 +99,14 @@ def display_name(label: object) -> str:
     return text
 
 
-def missing_sections(audit: AuditLike) -> list[str]:
+def missing_sections(audit: Mapping[str, Any]) -> list[str]:
     """What this audit left out, in words: its own list, empty sections, then numbers that were not finite."""
     stated = audit.get("not_measured")
     found = [str(item) for item in stated] if isinstance(stated, (list, tuple)) else []
     found += [f"{text}: no result in this audit" for key, text in _SECTIONS.items() if not mapping(audit, key)]
     utility = mapping(audit, "utility")
-    if utility and not any(value.metric == "sts_spearman" for value in read_values(audit)):
+    parts = (utility, *(part for part in utility.values() if isinstance(part, Mapping)))
+    if utility and all(number(part, "sts_spearman") is None for part in parts):
         found.append("Agreement with human similarity scores: no labelled pairs were given")
     paths = [path for path in non_finite(audit) if not path.startswith("projection")]
     found += [f"{path}: the result was not a finite number and is left out" for path in paths]
@@ -123,6 +116,23 @@ def missing_sections(audit: AuditLike) -> list[str]:
     found.append(f"Other languages than {language}")
     found.append("Effects in an application: retrieval, ranking, classification, with real users")
     return list(dict.fromkeys(found))
+
+
+def shown_settings(settings: Mapping[str, Any], *, without: Collection[str] = ()) -> dict[str, Any]:
+    """Settings as a report shows them: what was set, and of files and folders the last part alone."""
+    return {
+        key: [_shown(each) for each in value] if isinstance(value, (list, tuple)) else _shown(value)
+        for key, value in settings.items()
+        if key not in without and value is not None
+    }
+
+
+def _shown(value: Any) -> Any:
+    if not isinstance(value, (str, Path)):
+        return value
+    parts = str(value).split(",")
+    names = [Path(part).resolve().name if part and Path(part).exists() else display_name(part) for part in parts]
+    return ",".join(names) if str(value).strip() else ""
 
 
 def control_text(training: Mapping[str, Any] | None) -> str:

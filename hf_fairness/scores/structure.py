@@ -24,7 +24,7 @@ MEASURES = {
         "agreement with people on how alike sentences are (STS, Spearman)", "utility", 1.0, "higher"
     ),
     "similarity_structure": Declared(
-        "similarities of unrelated sentences as under the original encoder (Spearman)",
+        "similarities between sentences kept as they were (similarity structure, Spearman)",
         "utility",
         1.0,
         "none",  # no training can raise it

@@ -28,8 +28,10 @@ from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.measure.audit import audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
-from hf_fairness.report import card_metadata, card_section, update_card, write_report
+from hf_fairness.record import Record
+from hf_fairness.report import audit_record, card_metadata, card_section, update_card, write_report
 from hf_fairness.report.projection import pictures
+from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
@@ -77,8 +79,9 @@ def run_ccd(
         sts_pairs: rows with ``sentence1``, ``sentence2``, ``score``.
 
     Returns:
-        model: folder of the mitigated model; report: paths by kind; before, after, control (or None): audits;
-        training: how it was trained; sweep: list or None.
+        model: folder of the mitigated model; record: what was found, as a :class:`hf_fairness.record.Record`; files:
+        paths of the report by kind; before, after, control (or None): audits; training: how it was trained; sweep: list
+        or None.
 
     Raises:
         ValueError: bad data, or a model that is no encoder.
@@ -99,12 +102,15 @@ def run_ccd(
         training = _describe(training, counts, arguments, config) | ({"sweep": sweep} if sweep else {})
         sides = {"before": before, "control": control, "training": training}
         inputs = [after, sides]
-        run.stage("report", lambda folder: pipeline.report(folder, after, sides), inputs=inputs)
+        written = run.stage(
+            "report", lambda folder: pipeline.report(folder, after, sides), inputs=[inputs, arguments.name]
+        )
         run.stage("model", lambda folder: pipeline.publishable(folder, after, sides), inputs=[run.key("train"), inputs])
-        report = run.folder("report")
+        folder = run.folder("report")
         return {
             "model": run.folder("model"),
-            "report": {path.name: path for path in sorted(report.iterdir())} if report.is_dir() else {},
+            "record": pipeline.record(after, sides),
+            "files": {kind: folder / name for kind, name in (written or {}).items()},
             "before": before,
             "after": after,
             "control": control,
@@ -236,6 +242,7 @@ class _Pipeline:
 
     def audit(self, name: str, evaluation: dict[str, Any], sts_pairs: Any, trained: str | None) -> dict[str, Any]:
         """Audit of the base model (``trained=None``) or of what a training stage left."""
+        n_texts = self.arguments.show_texts if name == "audit_after" else 0
 
         def work(folder: Path) -> dict[str, Any]:
             sets = {**evaluation, **self._held_out()}
@@ -247,6 +254,7 @@ class _Pipeline:
                 variants=sets,
                 sts_pairs=sts_pairs,
                 device=str(self.config.device),
+                n_texts=n_texts,
                 **self._resamples(),
             )
             first = next(iter(found.embeddings))
@@ -261,6 +269,7 @@ class _Pipeline:
             self.attribute.digest,
             _content(evaluation),
             _content(sts_pairs),
+            *([n_texts] if n_texts else []),
         ]
         report: dict[str, Any] = self.run.stage(name, work, inputs=inputs)
         return {**report, "model": self.base_name if trained is None else self.model_name}
@@ -344,13 +353,20 @@ class _Pipeline:
         rows = self.part("train")
         return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
 
-    def report(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> list[str]:
+    def record(self, after: Mapping[str, Any], sides: Mapping[str, Any], *, drawn: bool = False) -> Record:
+        """What was found; with pictures of the embeddings before and after where asked."""
+        if drawn:
+            pair = pictures(self._embeddings("audit_before"), self._embeddings("audit_after"))
+            after = {**after, "projection": pair["after"]}
+            sides = {**sides, "before": {**sides["before"], "projection": pair["before"]}}
+        name = self.arguments.name or self.model_name
+        asked = shown_settings(asdict(self.arguments), without=("resume", "name", "show_texts"))
+        return audit_record(after, **sides, name=name, command="ccd", asked=asked)
+
+    def report(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> dict[str, str]:
         """Report files, with a picture of the embeddings before and after."""
-        drawn = pictures(self._embeddings("audit_before"), self._embeddings("audit_after"))
-        shown = {**after, "projection": drawn["after"]}
-        before = {**sides["before"], "projection": drawn["before"]}
-        paths = write_report(shown, folder, **{**sides, "before": before})
-        return sorted(path.name for path in paths.values())
+        paths = write_report(self.record(after, sides, drawn=True), folder, result={"after": after, **sides})
+        return {kind: path.name for kind, path in paths.items()}
 
     def _embeddings(self, stage: str) -> dict[str, np.ndarray]:
         with np.load(self.run.folder(stage) / _EMBEDDINGS) as arrays:
@@ -363,8 +379,9 @@ class _Pipeline:
         shutil.copytree(self.run.folder("train") / "model", folder, dirs_exist_ok=True, ignore=private)
         card = folder / "README.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else ""
-        metadata = card_metadata(after, base_model=self._base_id())
-        atomic_write_text(card, update_card(text, card_section(after, **sides), metadata))
+        record = self.record(after, sides)
+        metadata = card_metadata(record, base_model=self._base_id())
+        atomic_write_text(card, update_card(text, card_section(record), metadata))
         return {"name": self.model_name}
 
 

@@ -46,6 +46,16 @@ class CCDArguments:
         default=None,
         metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
     )
+    name: str | None = field(
+        default=None, metadata={"help": "How the report calls what was made; default: the model's name with -ccd."}
+    )
+    show_texts: int = field(
+        default=0,
+        metadata={
+            "help": "Show so many texts of yours with the largest gap between groups in the report (not in the model's "
+            "card). Reports are files that people send on: default none."
+        },
+    )
     control: bool = field(
         default=True,
         metadata={

@@ -233,7 +233,7 @@ class _Recipe:
             place = self.run.folder(f"train_{GFST}") / "model"
             shutil.copytree(place, folder, dirs_exist_ok=True, ignore=private)
             metadata = {
-                **card_metadata({}, base_model=self.arguments.model),
+                **card_metadata(None, base_model=self.arguments.model),
                 "language": [code for code in (self.arguments.source_lang, self.arguments.lang) if code],
                 "pipeline_tag": "translation",
                 **gfst_model_index(report, name),

@@ -1,0 +1,18 @@
+"""What every command prints at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def print_report(result: Mapping[str, Any]) -> None:
+    """Print what a record says, and where the files are."""
+    from hf_fairness.report import text_report
+
+    print(f"\n{text_report(result['record'])}\n")
+    places = {path.name: path for path in result["files"].values()}
+    places |= {name: path for name in ("model", "generator", "pool") if (path := result.get(name)) is not None}
+    size = max(map(len, places), default=0)
+    for name, path in places.items():
+        print(f"  {name.ljust(size)}  {path}")
