@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hf_fairness.record import Interval, Measure, Record
@@ -10,6 +11,10 @@ from hf_fairness.report.tables import shown_arms
 
 #: More rows than this are no picture any more; the tables have the rest.
 MOST = 16
+#: In which order models are listed and drawn.
+ORDER = {"original": 0, "control": 1, "method": 2}
+#: Room beside both ends of an axis, in per cent.
+EDGE = 4
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Strip:
     Attributes:
         title: of the measure.
         kind: bias, utility ...
-        points: of the models, control first, so that the others lie on it.
+        points: of the models, the last one on top.
         ideal: place of the ideal value; None where there is none, or where it is far off the axis.
         start: place of the original's value, where it and that of the method are known.
         end: place of the method's value.
@@ -82,10 +87,10 @@ def _strip(record: Record, measure: Measure, verdict: str) -> Strip | None:
     low, high = _limits(measure, [arm.name for arm in arms])
 
     def place(value: float) -> float:
-        return round(100 * (value - low) / (high - low), 2)
+        return round(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low), 2)
 
     points = []
-    for arm in sorted(arms, key=lambda arm: arm.role != "control"):
+    for arm in sorted(arms, key=lambda arm: ORDER.get(arm.role, 3)):
         value = measure.values[arm.name]
         ends: Interval | None = value.ci95
         points.append(
@@ -99,7 +104,7 @@ def _strip(record: Record, measure: Measure, verdict: str) -> Strip | None:
             )
         )
     sides = {point.role: point.at for point in points}
-    said = "; ".join(f"{point.title} {point.text}" for point in reversed(points))
+    said = "; ".join(f"{point.title} {point.text}" for point in points)
     ideal = measure.ideal if measure.ideal is not None and low <= measure.ideal <= high else None
     return Strip(
         title=capital(measure.title),
@@ -109,20 +114,25 @@ def _strip(record: Record, measure: Measure, verdict: str) -> Strip | None:
         start=sides.get("original"),
         end=sides.get("method"),
         verdict=verdict,
-        left=f"{low:.2g}",
-        right=f"{high:.2g}",
+        left=_end(low, high - low),
+        right=_end(high, high - low),
         note=ideal_text(measure),
         description=f"{measure.title}: {said}" + (f"; {note}" if (note := ideal_text(measure)) else ""),
     )
 
 
 def _limits(measure: Measure, arms: list[str]) -> Interval:
-    """Ends of the axis: all values and intervals with a margin, and the ideal where it does not dwarf them."""
+    """Ends of the axis: all values and intervals, and the ideal where it does not dwarf them."""
     values = [measure.values[arm] for arm in arms]
     ends = [end for value in values for end in (value.value, *(value.ci95 or ()))]
     low, high = min(ends), max(ends)
     width = high - low or abs(high) or 1.0
     if measure.ideal is not None and min(abs(measure.ideal - low), abs(measure.ideal - high)) <= 4 * width:
         low, high = min(low, measure.ideal), max(high, measure.ideal)
-    margin = 0.06 * (high - low or width)
-    return low - margin, high + margin
+    return (low, high) if high > low else (low - width / 2, high + width / 2)
+
+
+def _end(value: float, width: float) -> str:
+    """A number with the digits that tell the ends of an axis apart."""
+    digits = max(0, 1 - math.floor(math.log10(width)))
+    return f"{value:.{min(digits, 6)}f}".replace("-", "−")

@@ -170,7 +170,11 @@ def _headline(record: Record, pairs: list[tuple[Measure, Gap]]) -> str:
         parts.append("No measure of bias clearly improved" if judged else "No measure of bias was compared")
     else:
         measure, gap = best
-        way = f" ({_closed(measure, gap):.0%} of the way to {measure.ideal:g})" if measure.ideal is not None else ""
+        way = (
+            f" ({100 * _closed(measure, gap):.0f}\N{NO-BREAK SPACE}% of the way to {measure.ideal:g})"
+            if measure.ideal is not None
+            else ""
+        )
         parts += [f"Changed most: {measure.title}, {_arrow(measure, gap)}{way}", _control_part(record, measure)]
     worse = [measure.title for measure, gap in pairs if measure.kind == "bias" and gap.verdict == "worse"]
     if worse:
