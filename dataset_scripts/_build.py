@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.dataset_scripts import builder_class
-from hf_fairness.dataset_scripts._card import BuiltConfig, render_card
+from hf_fairness.dataset_scripts._card import BuiltConfig, place_of, render_card
 from hf_fairness.dataset_scripts._files import MissingFilesError, sha256
+from hf_fairness.publishing import CARD, folder_files, publish
 from hf_fairness.runs import atomic_folder
 
 if TYPE_CHECKING:
     from hf_fairness.dataset_scripts._base import RawDataset
+    from hf_fairness.publishing import Published
 
 logger = logging.getLogger(__name__)
 
 #: Most bytes of one parquet file, before compression.
 SHARD = 500_000_000
-CARD = "README.md"
 
 
 def check_right(name: str, right: bool) -> None:
@@ -127,8 +128,10 @@ def _write(builder: RawDataset, config: str, place: Path) -> BuiltConfig:
     return BuiltConfig(rows, files, raws, hashlib.sha256(" ".join(written).encode()).hexdigest()[:16])
 
 
-def push(name: str, folder: str | os.PathLike[str], repo_id: str, *, private: bool = False, right: bool = False) -> str:
-    """Upload a built folder in one commit; it takes the place of what the repository holds.
+def push(
+    name: str, folder: str | os.PathLike[str], repo_id: str, *, private: bool = False, right: bool = False
+) -> Published:
+    """Publish a built folder in one commit; it takes the place of what was built and pushed before.
 
     Args:
         name: of the builder.
@@ -138,35 +141,28 @@ def push(name: str, folder: str | os.PathLike[str], repo_id: str, *, private: bo
         right: statement that these rows may be published by the caller.
 
     Returns:
-        Address of the repository.
+        What was done, see `hf_fairness.publishing.publish`.
 
     Raises:
-        PermissionError: restricted rows, without ``right``.
+        PermissionError: restricted rows, without ``right``; a public repository, with ``private``.
         ValueError: the repository holds configurations that the folder lacks.
     """
     from huggingface_hub import DatasetCard, HfApi
 
     check_right(name, right)
-    api = HfApi()
-    repo = api.create_repo(repo_id, repo_type="dataset", private=private or None, exist_ok=True)
-    if api.file_exists(repo.repo_id, CARD, repo_type="dataset"):
-        card = DatasetCard.load(api.hf_hub_download(repo.repo_id, CARD, repo_type="dataset"))
-        there = _configs(card)
+    api, files = HfApi(), folder_files(folder)
+    if api.file_exists(repo_id, CARD, repo_type="dataset"):
+        there = _configs(DatasetCard.load(api.hf_hub_download(repo_id, CARD, repo_type="dataset")))
         lost = sorted(there - _configs(DatasetCard.load(Path(folder, CARD))))
         if lost:
             raise ValueError(
-                f"{repo.repo_id} holds the configurations {', '.join(lost)}, which {folder} lacks and which would be "
+                f"{repo_id} holds the configurations {', '.join(lost)}, which {folder} lacks and which would be "
                 "lost. Build them all together, or push to another repository."
             )
-    api.upload_folder(
-        repo_id=repo.repo_id,
-        repo_type="dataset",
-        folder_path=Path(folder),
-        allow_patterns=["*.parquet", CARD],
-        delete_patterns=["*.parquet"],
-        commit_message=f"Build {name} with hf-fairness",
-    )
-    return str(repo)
+    wanted = {path: file for path, file in files.items() if path.endswith(".parquet")}
+    card = Path(folder, CARD).read_text(encoding="utf-8").replace(place_of(name), repo_id)
+    message = f"Build {name} with hf-fairness"
+    return publish({**wanted, CARD: card.encode()}, repo_id, repo_type="dataset", private=private, message=message)
 
 
 def _configs(card: Any) -> set[str]:

@@ -20,7 +20,12 @@ RESTRICTED = (
 )
 _USE = """from datasets import load_dataset
 
-load_dataset("ORGANISATION/{name}", "{config}")"""
+rows = load_dataset("{place}", "{config}")"""
+
+
+def place_of(name: str) -> str:
+    """What stands in a card for the repository of a data set until it is pushed."""
+    return f"ORGANISATION/{name}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def _body(name: str, about: Description, built: Mapping[str, BuiltConfig]) -> st
         f"Built by `hf-fairness build-dataset {name}`, hf-fairness {hf_fairness.__version__}, builder {about.version}.",
         *([f"**Restricted.** {RESTRICTED}"] if about.restricted else []),
         "## Use",
-        _code("python", _USE.format(name=name, config=next(iter(built)))),
+        _code("python", _USE.format(place=place_of(name), config=next(iter(built)))),
         "## Configurations and splits",
         table(("Configuration", "What it is"), [(config, about.configs[config].about) for config in built]),
         table(("Configuration", "Split", "Rows"), counts),

@@ -48,6 +48,7 @@ class Repo:
     """All commits of one repository; the last one is `main`."""
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    private: bool = False
 
     def commit(self, files: dict[str, bytes]) -> str:
         parent = next(reversed(self.commits), "")
@@ -188,20 +189,17 @@ class Handler(BaseHTTPRequestHandler):
         url = self.hub.url + "/" + ("" if kind == "models" else kind + "/") + repo_id
         if (kind, repo_id) in self.hub.repos:
             return self.reply(409, {"url": url, "error": "exists"})
-        self.hub.repos[kind, repo_id] = Repo()
+        self.hub.repos[kind, repo_id] = Repo(private=bool(ask.get("private") or ask.get("visibility") == "private"))
         self.hub.repos[kind, repo_id].commit({".gitattributes": b""})
         return self.reply(200, {"url": url, "name": repo_id})
 
     def preupload(self, type: str, id: str, rev: str) -> None:
-        self.hub.repo(type, id).at(rev)
-        files = [
-            {
-                "path": file["path"],
-                "uploadMode": "lfs" if file["path"].endswith(LARGE) or file["size"] > 1_000_000 else "regular",
-                "shouldIgnore": False,
-            }
-            for file in json.loads(self.body)["files"]
-        ]
+        _, held = self.hub.repo(type, id).at(rev)
+        files = []
+        for path, size in ((file["path"], file["size"]) for file in json.loads(self.body)["files"]):
+            mode = "lfs" if path.endswith(LARGE) or size > 1_000_000 else "regular"
+            oid = None if path not in held else blob_id(held[path], mode)
+            files.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         self.reply(200, {"files": files})
 
     def lfs_batch(self, prefix: str | None, id: str) -> None:
@@ -238,7 +236,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def info(self, type: str, id: str, rev: str | None) -> None:
         sha, files = self.hub.repo(type, id).at(rev or "main")
-        facts = {"private": False, "disabled": False, "gated": False, "downloads": 0, "likes": 0, "tags": []}
+        facts = {
+            "private": self.hub.repo(type, id).private,
+            "disabled": False,
+            "gated": False,
+            "downloads": 0,
+            "likes": 0,
+            "tags": [],
+        }
         siblings = [{"rfilename": path} for path in sorted(files)]
         self.reply(
             200,
@@ -291,6 +296,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def absent(self) -> None:
         self.reply(404, {"error": "not here"})
+
+
+def blob_id(data: bytes, mode: str) -> str:
+    """What the Hub names the content of a file by: Git's hash, or the SHA-256 of a large one."""
+    return (
+        hashlib.sha256(data).hexdigest() if mode == "lfs" else hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+    )
 
 
 def entry(path: str, files: dict[str, bytes]) -> dict[str, Any]:

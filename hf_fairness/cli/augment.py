@@ -23,6 +23,8 @@ from hf_fairness.utils import package_versions
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from hf_fairness.publishing import Published
+
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
 refine it (balance, subtract or compensate by bias score). Writes OUTPUT/data/*.parquet, OUTPUT/README.md, a card with
 every count and setting, and OUTPUT/augment.json. datasets.load_dataset(OUTPUT) opens it. No method makes data fair."""
@@ -72,7 +74,7 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     if "base_url" not in options:  # a server has names of its own
         check_models(**{name: options[name] for name in ("model", "forward", "backward") if name in options})
     if arguments.push_to_hub:
-        check_login(arguments.push_to_hub, repo_type="dataset")
+        arguments.push_to_hub = check_login(arguments.push_to_hub, repo_type="dataset")
     with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
         rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
         job = Job(
@@ -89,7 +91,7 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     _print(done.counts)
     print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
     if arguments.push_to_hub:
-        print(f"Pushed to {_push(output, arguments)}")
+        print(_push(output, arguments))
     return done.counts
 
 
@@ -181,6 +183,7 @@ def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) ->
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
+            repo_id=arguments.push_to_hub or "",
         )
     )
 
@@ -225,19 +228,14 @@ def _print(counts: dict[str, Any]) -> None:
         print(f"{label:<{width}}  {value:>8}")
 
 
-def _push(folder: Path, arguments: AugmentArguments) -> str:
-    """Upload data and card in one commit; a repository that exists is updated. Returns its address."""
-    from huggingface_hub import HfApi
+def _push(folder: Path, arguments: AugmentArguments) -> Published:
+    """Publish data and card; the record stays, as it holds local paths."""
+    from hf_fairness.publishing import CARD, folder_files, publish
 
-    api = HfApi()
-    repo = api.create_repo(
-        str(arguments.push_to_hub), repo_type="dataset", private=arguments.private or None, exist_ok=True
-    )
-    api.upload_folder(
-        repo_id=repo.repo_id,
+    return publish(
+        {path: file for path, file in folder_files(folder).items() if path.startswith("data/") or path == CARD},
+        str(arguments.push_to_hub),
         repo_type="dataset",
-        folder_path=folder,
-        allow_patterns=["data/*", "README.md"],  # the record holds local paths
-        commit_message=f"Add data made with hf-fairness augment --method {arguments.method}",
+        private=arguments.private,
+        message=f"Add data made with hf-fairness augment --method {arguments.method}",
     )
-    return str(repo)

@@ -76,7 +76,7 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
         raise ValueError("Name a data set, for example `hf-fairness build-dataset winomt`; --list shows all.")
     if arguments.push_to_hub:
         check_right(arguments.name, arguments.i_have_the_right)
-        check_login(arguments.push_to_hub, repo_type="dataset")
+        arguments.push_to_hub = check_login(arguments.push_to_hub, repo_type="dataset")
     configs = [name.strip() for name in arguments.config_name.split(",")] if arguments.config_name else None
     with _bars(), tempfile.TemporaryDirectory() as temporary:
         keep = arguments.output is not None or arguments.push_to_hub is None
@@ -95,7 +95,7 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
             print(f"\n{output / 'README.md'}")
         if arguments.push_to_hub:
             right = {"private": arguments.private, "right": arguments.i_have_the_right}
-            print(f"Pushed to {push(arguments.name, output, arguments.push_to_hub, **right)}")
+            print(push(arguments.name, output, arguments.push_to_hub, **right))
     return built
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
-from hf_fairness.cli.hub import check_login, push_model, repo_name
+from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
@@ -41,25 +41,30 @@ COMMON = (
     "hub_private_repo",
 )
 
+#: What can be pushed beside the model.
+Artefacts = more_artefacts(
+    variants="the texts of your data that hold terms, in the versions of each group, with all that they say"
+)
+
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the pipeline returns."""
     from hf_fairness.trainers import CCDConfig
     from hf_fairness.trainers.recipes import CCDArguments
 
-    arguments, config = parse(
-        [CCDArguments, CCDConfig], argv, prog="hf-fairness ccd", description=DESCRIPTION, common=COMMON
+    arguments, config, more = parse(
+        [CCDArguments, CCDConfig, Artefacts], argv, prog="hf-fairness ccd", description=DESCRIPTION, common=COMMON
     )
-    return run(arguments, config)
+    return run(arguments, config, more.push_artefacts)
 
 
-def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
+def run(arguments: CCDArguments, config: CCDConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the pipeline, print what changed, push if asked to."""
     from hf_fairness.attributes import load_attribute
     from hf_fairness.trainers.recipes import run_ccd
 
-    if config.push_to_hub and is_main_process():
-        check_login(repo_name(config), token=config.hub_token)
+    wanted = repositories(config, str(config.output_dir), more)
+    check_logins(wanted, config.hub_token)
     groups = load_attribute(arguments.attribute, language=arguments.language).group_names
     rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
     check_models(model_name_or_path=arguments.model_name_or_path)
@@ -74,7 +79,5 @@ def run(arguments: CCDArguments, config: CCDConfig) -> dict[str, Any]:
     )
     if is_main_process():
         print_report(result)
-        if config.push_to_hub:
-            result["url"] = push_model(result["model"], config, "ccd")
-            print(f"Pushed to {result['url']}")
+        result["urls"] = push_all(result["artefacts"], wanted, config)
     return result

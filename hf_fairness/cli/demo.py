@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     from hf_fairness.trainers import CCDConfig
     from hf_fairness.trainers.recipes import CCDArguments
 
-    arguments, config = parse(
-        [CCDArguments, CCDConfig],
+    arguments, config, more = parse(
+        [CCDArguments, CCDConfig, ccd.Artefacts],
         argv,
         prog="hf-fairness demo",
         description=DESCRIPTION,
@@ -36,4 +36,4 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
             "output_dir": "out/demo",
         },
     )
-    return ccd.run(arguments, config)
+    return ccd.run(arguments, config, more.push_artefacts)

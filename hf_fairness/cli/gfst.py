@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.gfst_data import open_pairs, open_texts
-from hf_fairness.cli.hub import check_login, push_model, repo_name
+from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
@@ -55,6 +55,11 @@ COMMON = (
     "hub_private_repo",
 )
 
+#: What can be pushed beside the model.
+Artefacts = more_artefacts(
+    pairs="the sentences of your monolingual text that were kept, and their translations, with all that they say"
+)
+
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the recipe returns."""
@@ -62,8 +67,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     from hf_fairness.trainers import GFSTConfig
     from hf_fairness.trainers.recipes import GFSTArguments
 
-    arguments, config = parse(
-        [GFSTArguments, GFSTConfig],
+    arguments, config, more = parse(
+        [GFSTArguments, GFSTConfig, Artefacts],
         argv,
         prog="hf-fairness gfst",
         description=DESCRIPTION,
@@ -73,15 +78,15 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         defaults={"output_dir": "gfst"},
         demo=DEMO,
     )
-    return run(arguments, config)
+    return run(arguments, config, more.push_artefacts)
 
 
-def run(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
+def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the recipe, print its table and where the files are, push if asked to."""
     from hf_fairness.trainers.recipes import run_gfst
 
-    if config.push_to_hub and is_main_process():
-        check_login(repo_name(config), token=config.hub_token)
+    wanted = repositories(config, str(config.output_dir), more)
+    check_logins(wanted, config.hub_token)
     if not sys.stderr.isatty():
         quiet()
         config.disable_tqdm = True
@@ -97,9 +102,7 @@ def run(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
             print_stages(result)
             return result
         print_table(result)
-        if config.push_to_hub and result["model"] is not None:
-            result["url"] = push_model(result["model"], config, "gfst")
-            print(f"Pushed to {result['url']}")
+        result["urls"] = push_all(result["artefacts"], wanted, config)
     return result
 
 

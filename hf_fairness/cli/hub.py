@@ -1,17 +1,24 @@
-"""The Hub for commands that push: whether one may, asked before any work, and the upload of a model folder."""
+"""The Hub for commands that push: what goes where, and whether one may, asked before any work."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness._secrets import redact
+from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from transformers import TrainingArguments
+    from hf_fairness.publishing import Artefact
+
+#: The artefact that ``--push_to_hub`` means.
+MODEL = "model"
+#: Of artefacts that are no data sets.
+REPO_TYPES = {MODEL: "model", "generator": "model"}
 
 _LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token with write access (hf.co/settings/tokens)"
 
@@ -103,27 +110,89 @@ def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | Non
     return "the fine-grained token has no permission repo.write there"
 
 
-def repo_name(config: TrainingArguments) -> str:
-    """Where a model is pushed to: ``hub_model_id``, or the name of the output folder."""
-    return config.hub_model_id or Path(str(config.output_dir)).resolve().name
+@dataclass
+class HubOptions:
+    """Where a command pushes to, for those whose other settings are no `TrainingArguments`; the names are theirs."""
+
+    push_to_hub: bool = field(default=False, metadata={"help": "Push the model that was made, with its card."})
+    hub_model_id: str | None = field(
+        default=None, metadata={"help": "Repository, such as ORGANISATION/NAME. Default: the name of output_dir."}
+    )
+    hub_private_repo: bool | None = field(default=None, metadata={"help": "Make new repositories private."})
+    hub_token: str | None = field(default=None, metadata={"help": "Token of the Hub. Default: that of the login."})
 
 
-def push_model(folder: Path, config: TrainingArguments, method: str) -> str:
-    """Upload a finished model folder to the Hub; a repository that exists is updated.
+def more_artefacts(**public: str) -> type[Any]:
+    """A dataclass with the option ``push_artefacts`` for what a command can push beside its model.
 
     Args:
-        folder: the model with its card.
-        config: ``hub_model_id`` (default: name of the output folder), ``hub_private_repo``, ``hub_token``.
-        method: the command that made it, for the message of the commit.
+        public: name of an artefact -> what becomes public with it.
+    """
+    said = "; ".join(f"{name} (REPOSITORY-{name}): {text}" for name, text in public.items())
+    help_text = f"Push these too, each to a repository of its own; with --push_to_hub. {said}"
+
+    @dataclass
+    class Artefacts:
+        """What is pushed beside the model."""
+
+        push_artefacts: list[str] | None = field(default=None, metadata={"help": help_text.replace("%", "%%")})
+
+        def __post_init__(self) -> None:
+            """Refuse what there is not."""
+            unknown = [name for name in self.push_artefacts or [] if name not in public]
+            if unknown:
+                raise ValueError(f"push_artefacts has {unknown[0]!r}, expected some of {', '.join(public)}.")
+
+    return Artefacts
+
+
+def repositories(options: Any, output_dir: str, more: Sequence[str] | None = None) -> dict[str, str]:
+    """Repository of each artefact that a command is told to push; empty where it is told nothing.
+
+    Args:
+        options: with ``push_to_hub`` and ``hub_model_id``: :class:`HubOptions` or `TrainingArguments`.
+        output_dir: of the command, whose name the repository has where no other is given.
+        more: what is pushed beside the model.
 
     Returns:
-        Address of the repository.
-    """
-    from huggingface_hub import HfApi
+        Name of the artefact -> repository; the model is first.
 
-    api = HfApi(token=config.hub_token)
-    repo = api.create_repo(repo_name(config), private=config.hub_private_repo, exist_ok=True)
-    api.upload_folder(
-        repo_id=repo.repo_id, folder_path=folder, commit_message=f"Add model mitigated with hf-fairness {method}"
-    )
-    return str(repo)
+    Raises:
+        ValueError: ``more`` without ``push_to_hub``.
+    """
+    if not options.push_to_hub:
+        if more:
+            raise ValueError(f"--push_artefacts {' '.join(more)} needs --push_to_hub.")
+        return {}
+    base = options.hub_model_id or Path(output_dir).resolve().name
+    return {MODEL: base, **{name: f"{base}-{name}" for name in dict.fromkeys(more or [])}}
+
+
+def check_logins(wanted: Mapping[str, str], token: str | None = None) -> None:
+    """Raise unless all of them may be written to, as :func:`check_login` says; the first process asks for all."""
+    for name, repo_id in wanted.items() if is_main_process() else ():
+        check_login(repo_id, repo_type=REPO_TYPES.get(name, "dataset"), token=token)
+
+
+def push_all(artefacts: Mapping[str, Artefact], wanted: Mapping[str, str], options: Any) -> dict[str, str]:
+    """Publish what a command made, one commit each, and print where it is.
+
+    Args:
+        artefacts: what there is, by name.
+        wanted: of :func:`repositories`.
+        options: with ``hub_private_repo`` and ``hub_token``.
+
+    Returns:
+        Address of each, by name.
+    """
+    from hf_fairness.publishing import publish
+
+    done = {}
+    for name, repo_id in wanted.items() if is_main_process() else ():
+        if name not in artefacts:
+            print(f"There is no {name} to push to {repo_id}: the run made none.")
+            continue
+        found = publish(artefacts[name], repo_id, token=options.hub_token, private=options.hub_private_repo)
+        done[name] = found.url
+        print(found)
+    return done

@@ -147,31 +147,22 @@ def _requirements(name: str, text: str, install_from: str | None) -> str:
 
 def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> list[dict[str, Any]]:
     """Create each Space unless it exists, and commit the files that differ."""
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from hf_fairness.publishing import publish
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
-    api = HfApi()
     check_login(f"{arguments.namespace}/{next(iter(spaces))}", repo_type="space")  # before anything is made
     rows: list[dict[str, Any]] = []
     for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
-        repo_id = f"{arguments.namespace}/{name}"
+        repo_id, message = f"{arguments.namespace}/{name}", f"Metric {name} of hf-fairness {_version()}"
+        how: dict[str, Any] = {"repo_type": "space", "space_sdk": "gradio", "private": arguments.private}
         try:
-            api.create_repo(
-                repo_id, repo_type="space", space_sdk="gradio", private=arguments.private or None, exist_ok=True
-            )
-            before = api.repo_info(repo_id, repo_type="space").sha
-            commit = api.create_commit(
-                repo_id,
-                [CommitOperationAdd(path, content) for path, content in files.items()],
-                repo_type="space",
-                commit_message=f"Metric {name} of hf-fairness {_version()}",
-            )
+            found = publish(files, repo_id, message=message, **how)
         except OSError as error:
             done = ", ".join(row["metric"] for row in rows) or "none"
             raise RuntimeError(
                 f"{repo_id}: {error}\nPushed before that: {done}. Run the same command again to go on."
             ) from error
-        rows.append(_row(arguments, name, files, "unchanged" if commit.oid == before else "pushed"))
+        rows.append(_row(arguments, name, files, "pushed" if found.changed else "unchanged"))
     return rows
 
 

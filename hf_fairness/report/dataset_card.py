@@ -51,6 +51,9 @@ class Derivation:
         limits: what to know of this method.
         licence: of the result, as the Hub spells it; None says that the source's terms hold.
         versions: package -> version.
+        repo_id: where it is published, for the code that loads it; "" means the folder that the card is in.
+        saved: whether that folder is one of ``Dataset.save_to_disk``.
+        bias: what is known of models trained on it, as Markdown; "" where nothing is.
     """
 
     name: str
@@ -69,6 +72,9 @@ class Derivation:
     limits: Sequence[str] = ()
     licence: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    repo_id: str = ""
+    saved: bool = False
+    bias: str = ""
 
 
 def size_category(n_rows: int) -> str:
@@ -117,30 +123,33 @@ def _body(made: Derivation) -> str:
         f"# {escape_markdown(made.name)}",
         escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}."),
         DISCLAIMER,
+        made.bias.strip(),
+        "## How to load it",
+        _load(made),
+        "## Not checked, and limits",
+        bullets([*made.limits, *(LIMITS if made.attribute is not None else LIMITS[1:])]),
+        "## Licence",
+        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
+        if made.licence
+        else "No licence was stated. The rows come from the source, and its terms hold for them.",
         "## How it was made",
         table(("Setting", "Value"), _settings(made)),
         "## Counts",
         table(("What", "Number"), flat_counts(made.counts)),
-    ]
-    if made.example:
-        parts += ["## Example", bullets(f"{label}: {text}" for label, text in made.example.items())]
-    if made.attribute is not None:
-        parts += ["## Terms", _terms(made.attribute, made.names)]
-    licence = (
-        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
-        if made.licence
-        else "No licence was stated. The rows come from the source, and its terms hold for them."
-    )
-    limits = [*made.limits, *(LIMITS if made.attribute is not None else LIMITS[1:])]
-    parts += [
-        "## Not checked, and limits",
-        bullets(limits),
-        "## Licence",
-        licence,
+        *(["## Example", bullets(f"{label}: {text}" for label, text in made.example.items())] if made.example else []),
+        *(["## Terms", _terms(made.attribute, made.names)] if made.attribute is not None else []),
         "## Versions",
         table(("Package", "Version"), list(made.versions.items())),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _load(made: Derivation) -> str:
+    """Code that opens the rows."""
+    function = "load_from_disk" if made.saved else "load_dataset"
+    place = made.repo_id or ("." if made.saved else "./data")
+    here = "" if made.repo_id else "In the folder of this card:\n\n"
+    return f'{here}```python\nfrom datasets import {function}\n\nrows = {function}("{place}")\n```'
 
 
 def _settings(made: Derivation) -> list[tuple[str, Any]]:

@@ -182,6 +182,15 @@ def _merge_front(source: str, metadata: Mapping[str, Any]) -> str:
     return text + (_dump(changed) if changed else "")
 
 
+def own_section(card: str) -> str | None:
+    """The section that :func:`update_card` put into a card, without its marks; None where there is none."""
+    blocks = _blocks(card)
+    if not blocks:
+        return None
+    start, end = blocks[0]
+    return card[start + len(_BEGIN) : end - len(_END)].strip()
+
+
 def update_card(card: str | Path, section: str, metadata: Mapping[str, Any] | None = None) -> str:
     """Insert or replace our section and metadata in a model card, and keep everything else.
 

@@ -13,6 +13,7 @@ from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
 from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.publishing import MANIFEST
 from hf_fairness.runs import claim
 
 
@@ -175,7 +176,10 @@ def test_push(fake_hub, write, tmp_path):
     printed = fake_hub.run(code, write(".csv"), tmp_path / "out")
     assert "Pushed to" in printed
     files = fake_hub.files("tester/fairer", "dataset")
-    assert {path for path in files if path != ".gitattributes"} == {"README.md", "data/train-00000-of-00001.parquet"}
+    assert {path for path in files if path not in (".gitattributes", MANIFEST)} == {
+        "README.md",
+        "data/train-00000-of-00001.parquet",
+    }
     assert files["README.md"] == (tmp_path / "out" / "README.md").read_bytes()
     assert "He met his sister." in printed.splitlines()[-1]
     assert str(tmp_path) not in files["README.md"].decode()

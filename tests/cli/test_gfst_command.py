@@ -124,22 +124,50 @@ def test_a_killed_command_goes_on_from_its_checkpoint(files, tmp_path):
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
+PULLED = """
+import sys
+from pathlib import Path
+sys.path.append(sys.argv[1])
+import torch
+from datasets import load_from_disk
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from pulled import check_private, pull, run_card
+from hf_fairness.cli import main
+
+out, words = Path(sys.argv[2]), sys.argv[3:]
+assert main(words) == 0
+assert main(words) == 0  # nothing has changed
+place, rows = pull("tester/fairer-it"), pull("tester/fairer-it-pairs", "dataset")
+for folder in (place, rows):
+    check_private(folder, str(out.parent))
+theirs, ours = run_card(place), run_card(out / "model")
+assert theirs["translations"] == ours["translations"] != []
+start = AutoTokenizer.from_pretrained(out / "start")  # the tokenizer that was made for the small model
+assert theirs["tokenizer"](["The nurse sings."]).input_ids == start(["The nurse sings."]).input_ids
+batch = theirs["batch"] | {"decoder_input_ids": torch.tensor([[1, 2, 3]])}
+assert torch.allclose(theirs["model"](**batch).logits, ours["model"](**batch).logits, atol=1e-6)
+assert run_card(rows)["rows"]["train"].to_list() == load_from_disk(out / "balance").to_list() != []
+assert run_card(out / "balance")["rows"].to_list() == load_from_disk(out / "balance").to_list()
+"""
+
+
 def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
-    shutil.copytree(finished[0], tmp_path / "out")
-    words = ["--push_to_hub", "--hub_model_id", "tester/fairer-it"]
-    words = command(files, tmp_path / "out", *words, parallel="aligned")
-    printed = fake_hub.run([sys.executable, "-m", "hf_fairness", *words])
-    before, after = stages(finished[0]), stages(tmp_path / "out")
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    words = ["--push_to_hub", "--hub_model_id", "tester/fairer-it", "--push_artefacts", "pairs"]
+    words = command(files, out, *words, parallel="aligned")
+    printed = fake_hub.run(PULLED, Path(__file__).parent.parent, out, *words)
+    before, after = stages(finished[0]), stages(out)
     changed = [name for name in before if before[name]["started"] != after[name]["started"]]
     assert changed == ["model"]  # where it is pushed to changes its name alone
-    assert "Pushed to" in printed
+    assert printed.count("Pushed to") == printed.count("Nothing to push") == 2
+    assert {len(repo.commits) - 1 for repo in fake_hub.repos.values()} == {1}
     found = fake_hub.files("tester/fairer-it")
     assert {"README.md", "model.safetensors", "config.json", "tokenizer.json", "generation_config.json"} <= set(found)
     assert not any(name.startswith(("checkpoint", "report")) or name.endswith(".bin") for name in found)
     card = found["README.md"].decode()
-    assert "# tester/fairer-it" in card
-    assert "Got worse" in card
-    assert found["model.safetensors"] == (tmp_path / "out" / "train_gfst" / "model" / "model.safetensors").read_bytes()
+    assert card.index("# tester/fairer-it") < card.index("Got worse") < card.index("## How to load it")
+    assert found["model.safetensors"] == (out / "train_gfst" / "model" / "model.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["pairs.tsv", "aligned", "pairs.jsonl", "pairs.parquet", "saved", "translation.jsonl"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,11 @@ from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.measure.audit import audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
+from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Record
-from hf_fairness.report import audit_record, card_metadata, card_section, update_card, write_report
+from hf_fairness.report import audit_record, card_metadata, card_section, write_report
+from hf_fairness.report.artefact_card import LOAD_ENCODER, About, artefact_card
+from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import Run, atomic_write_text
@@ -38,7 +41,7 @@ from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.recipes.ccd_arguments import CCDArguments
-from hf_fairness.utils import is_main_process
+from hf_fairness.utils import is_main_process, package_versions
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +84,7 @@ def run_ccd(
     Returns:
         model: folder of the mitigated model; record: what was found, as a :class:`hf_fairness.record.Record`; files:
         paths of the report by kind; before, after, control (or None): audits; training: how it was trained; sweep: list
-        or None.
+        or None; artefacts: what `hf_fairness.publishing.publish` takes.
 
     Raises:
         ValueError: bad data, or a model that is no encoder.
@@ -105,7 +108,9 @@ def run_ccd(
         written = run.stage(
             "report", lambda folder: pipeline.report(folder, after, sides), inputs=[inputs, arguments.name]
         )
-        run.stage("model", lambda folder: pipeline.publishable(folder, after, sides), inputs=[run.key("train"), inputs])
+        about = pipeline.about(pipeline.record(after, sides))
+        model = lambda folder: pipeline.publishable(folder, about)  # noqa: E731
+        run.stage("model", model, inputs=[run.key("train"), inputs], version=2)
         folder = run.folder("report")
         return {
             "model": run.folder("model"),
@@ -116,6 +121,10 @@ def run_ccd(
             "control": control,
             "training": training,
             "sweep": sweep,
+            "artefacts": {
+                "model": Artefact("model", run.folder("model"), pipeline.card(about), "Add the model made with CCD"),
+                "variants": Artefact("dataset", None, pipeline.variant_rows(counts), "Add the variants used for CCD"),
+            },
         }
 
 
@@ -372,17 +381,63 @@ class _Pipeline:
         with np.load(self.run.folder(stage) / _EMBEDDINGS) as arrays:
             return {name: arrays[name] for name in arrays.files}
 
-    def publishable(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> dict[str, str]:
+    def about(self, record: Record) -> About:
+        """What the card of the mitigated model says."""
+        return About(
+            title=self.model_name,
+            summary=f"A text encoder: {self.base_name}, trained with content-conditional debiasing (CCD, Deng et al. "
+            f"2024) to keep equal distances between the versions of a text about each group and its neutral version.",
+            section=card_section(record),
+            load=LOAD_ENCODER,
+            metadata={"library_name": "sentence-transformers", **card_metadata(record, base_model=self._base_id())},
+        )
+
+    def card(self, about: About) -> Callable[[Path, str], None]:
+        """What writes the card of the model, for a repository or, without a name, for its own folder."""
+
+        def write(folder: Path, repo_id: str) -> None:
+            path = self.run.folder("train") / "model" / CARD
+            base = path.read_text(encoding="utf-8") if path.is_file() else ""
+            atomic_write_text(folder / CARD, artefact_card(about, repo_id, base=base))
+
+        return write
+
+    def publishable(self, folder: Path, about: About) -> dict[str, str]:
         """The mitigated model with its card."""
         # training_args.bin is a pickle with paths of this machine; nobody needs it to use the model.
         private = shutil.ignore_patterns("training_args.bin")
         shutil.copytree(self.run.folder("train") / "model", folder, dirs_exist_ok=True, ignore=private)
-        card = folder / "README.md"
-        text = card.read_text(encoding="utf-8") if card.is_file() else ""
-        record = self.record(after, sides)
-        metadata = card_metadata(record, base_model=self._base_id())
-        atomic_write_text(card, update_card(text, card_section(record), metadata))
+        self.card(about)(folder, "")
         return {"name": self.model_name}
+
+    def variant_rows(self, counts: Mapping[str, int]) -> Callable[[Path, str], None]:
+        """What writes the variants as a data set: the rows that were trained on, validated on and audited on."""
+        parts = {"train": "train", "validation": "validation", "test": "audit"}
+
+        def write(folder: Path, repo_id: str) -> None:
+            splits = {split: rows for split, name in parts.items() if (rows := self.part(name)) is not None}
+            write_splits(folder, splits)
+            made = Derivation(
+                name=repo_id,
+                method="ccd",
+                summary="each text in a version for every group and a neutral one, as a model was trained on them with "
+                "content-conditional debiasing",
+                source=Path(self.arguments.dataset).name,
+                split=self.arguments.dataset_split,
+                columns=[*self._groups(), NEUTRAL],
+                options={"max_rows": self.arguments.max_rows, "seed": self.config.seed},
+                counts=counts,
+                n_rows=sum(map(len, splits.values())),
+                attribute=self.attribute,
+                reference="Deng et al. 2024, CCD",
+                limits=("The split `test` was kept for the audits: a model that is trained on it cannot be measured "
+                        "on it.",),
+                versions=package_versions(("hf-fairness", "datasets")),
+                repo_id=repo_id,
+            )  # fmt: skip
+            dataset_card(made).save(folder / CARD)
+
+        return write
 
 
 class _StopAt(TrainerCallback):

@@ -21,10 +21,10 @@ from datasets import Dataset
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import GenderTagger, SourceGender
+from hf_fairness.publishing import CARD, Artefact, write_splits
+from hf_fairness.report.artefact_card import About, artefact_card, load_translator
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.gfst import gfst_card_section, gfst_model_index, write_gfst_report
-from hf_fairness.report.markdown import escape_markdown
-from hf_fairness.report.merge import update_card
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.trainers.ccd_sweep import training_settings
@@ -37,7 +37,7 @@ from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET, TEXT, as_rows
 from hf_fairness.trainers.recipes.gfst_job import Job
 from hf_fairness.trainers.recipes.gfst_measures import BASELINE, WINOMT, Measures
 from hf_fairness.trainers.recipes.gfst_models import model_key
-from hf_fairness.trainers.recipes.gfst_pairs import ForwardPairs, PairMaker
+from hf_fairness.trainers.recipes.gfst_pairs import BALANCED, ForwardPairs, PairMaker
 
 FORMAT = "hf-fairness/gfst/1"
 #: Arguments that name a source, of which a report shows the last part.
@@ -94,7 +94,8 @@ def run_gfst(
     Returns:
         The report: ``data`` (per stage what was kept and why rows were dropped), ``arms``, ``winomt``, ``must_she``,
         ``test``, ``comparisons``, ``explained``, ``meta``; ``files``: paths of what was written, and ``model``: its
-        folder. With `arguments.until` only ``data`` and ``stages``, the folders.
+        folder; ``artefacts``: what `hf_fairness.publishing.publish` takes. With `arguments.until` only ``data`` and
+        ``stages``, the folders.
 
     Raises:
         ValueError: data, language, model or variant that cannot be used.
@@ -166,7 +167,7 @@ class _Recipe:
         folder = self.run.folder("report")
         files = {name: folder / name for name in self.found["report"]}
         model_folder = self.run.folder("model") if self.arguments.wants("model") else None
-        return {**self.report(), "files": files, "model": model_folder}
+        return {**self.report(), "files": files, "model": model_folder, "artefacts": self.artefacts()}
 
     def _translator(self, reverse: Any) -> tuple[Any, Any]:
         """The model that makes pseudo-parallel data, and its key."""
@@ -226,24 +227,50 @@ class _Recipe:
 
     def _model(self) -> Any:
         """The final model with its card."""
-        report, name = self.report(), self.name
+        about = self.about()
 
         def work(folder: Path) -> dict[str, str]:
-            private = shutil.ignore_patterns("training_args.bin", "README.md")
+            private = shutil.ignore_patterns("training_args.bin", CARD)
             place = self.run.folder(f"train_{GFST}") / "model"
             shutil.copytree(place, folder, dirs_exist_ok=True, ignore=private)
-            metadata = {
-                **card_metadata(None, base_model=self.arguments.model),
-                "language": [code for code in (self.arguments.source_lang, self.arguments.lang) if code],
+            atomic_write_text(folder / CARD, artefact_card(about))
+            return {"name": about.title}
+
+        inputs = [self.run.key(f"train_{GFST}"), about.title, _stable(self.report())]
+        return self.run.stage("model", work, inputs=inputs, version=2)
+
+    def about(self) -> About:
+        """What the card of the final model says."""
+        report, name, a = self.report(), self.name, self.arguments
+        return About(
+            title=name,
+            summary=f"A translation model ({a.source_lang} to {a.lang}) trained with gender-filtered self-training "
+            "(GFST, Choubey et al. 2021), to keep people's gender more often.",
+            section=gfst_card_section(report, name),
+            load=load_translator(f"{a.prefix}The doctor said that she was tired."),
+            metadata={
+                "library_name": "transformers",
+                **card_metadata(None, base_model=a.model),
+                "language": [code for code in (a.source_lang, a.lang) if code],
                 "pipeline_tag": "translation",
                 **gfst_model_index(report, name),
-            }
-            text = f"# {escape_markdown(name)}\n\nA translation model trained with gender-filtered self-training.\n"
-            card = update_card(text, gfst_card_section(report, name), metadata)
-            atomic_write_text(folder / "README.md", card)
-            return {"name": name}
+            },
+        )
 
-        return self.run.stage("model", work, inputs=[self.run.key(f"train_{GFST}"), name, _stable(report)])
+    def artefacts(self) -> dict[str, Artefact]:
+        """What can be published: the model, if the run came to it, and the pairs that it was trained on."""
+        found = {"pairs": Artefact("dataset", None, self._pairs, "Add the pairs made with GFST")}
+        if self.arguments.wants("model"):
+            about = self.about()
+            card = lambda folder, repo: atomic_write_text(folder / CARD, artefact_card(about, repo))  # noqa: E731
+            found["model"] = Artefact("model", self.run.folder("model"), card, "Add the model made with GFST")
+        return found
+
+    def _pairs(self, folder: Path, repo_id: str) -> None:
+        """The balanced pairs as a data set."""
+        rows = self.job.rows("balance")
+        write_splits(folder, {"train": rows})
+        self.maker.card(rows, "balance", BALANCED, self.found["balance"], repo_id=repo_id).save(folder / CARD)
 
     @property
     def name(self) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from datasets import Dataset, Features, Value, concatenate_datasets
@@ -18,6 +17,9 @@ from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.runs import PACKAGES
 from hf_fairness.scores.statistics import generator
 from hf_fairness.utils import package_versions
+
+if TYPE_CHECKING:
+    from huggingface_hub import DatasetCard
 
 SOURCE, TARGET, TEXT, GENDER = "source", "target", "text", "source_gender"
 #: Reason where a back-translation speaks of another group than the text that it was made from.
@@ -146,9 +148,8 @@ def joined(parts: Sequence[tuple[Dataset, int]]) -> Dataset:
     return concatenate_datasets([part.select_columns([SOURCE, TARGET]) for part, times in parts for _ in range(times)])
 
 
-def write_rows(
+def rows_card(
     rows: Dataset,
-    folder: Path,
     *,
     name: str,
     summary: str,
@@ -157,12 +158,12 @@ def write_rows(
     numbers: Mapping[str, Any],
     attribute: Attribute,
     machine: bool = True,
-) -> None:
-    """Save the rows of a stage and, beside them, a card that says how they were made.
+    repo_id: str = "",
+) -> DatasetCard:
+    """The card of the rows of a stage: how they were made.
 
     Args:
-        rows: what is saved.
-        folder: of the stage.
+        rows: what it is about.
         name: of the stage.
         summary: what the stage does, in one line.
         source: what the rows were made from, as a reader knows it.
@@ -170,10 +171,10 @@ def write_rows(
         numbers: what was counted, nested mappings allowed.
         attribute: whose words were used.
         machine: whether one side is machine output.
+        repo_id: where they are published; "" means the folder of the stage.
     """
-    rows.save_to_disk(folder)
     made = Derivation(
-        name=f"GFST, {name.replace('_', ' ')}",
+        name=repo_id or f"GFST, {name.replace('_', ' ')}",
         method="gfst",
         summary=summary,
         source=source,
@@ -186,5 +187,7 @@ def write_rows(
         reference=REFERENCE,
         limits=[MACHINE] if machine else [],
         versions=package_versions(PACKAGES),
+        repo_id=repo_id,
+        saved=not repo_id,
     )
-    dataset_card(made).save(folder / "README.md")
+    return dataset_card(made)

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datasets import Dataset
 
@@ -30,10 +30,15 @@ from hf_fairness.trainers.recipes.gfst_data import (
     kept,
     per_group,
     reasons_of,
-    write_rows,
+    rows_card,
 )
 from hf_fairness.trainers.recipes.gfst_job import Job
 from hf_fairness.utils import FairnessWarning
+
+if TYPE_CHECKING:
+    from huggingface_hub import DatasetCard
+
+BALANCED = "as many pseudo-parallel pairs of each group"
 
 
 class PairMaker:
@@ -63,20 +68,33 @@ class PairMaker:
         self, rows: Dataset, folder: Path, name: str, summary: str, numbers: Mapping[str, Any], *, machine: bool = True
     ) -> dict[str, Any]:
         """Save the rows of a stage with their card; gives the numbers back."""
+        rows.save_to_disk(folder)
+        self.card(rows, name, summary, numbers, machine=machine).save(folder / "README.md")
+        return dict(numbers)
+
+    def card(
+        self,
+        rows: Dataset,
+        name: str,
+        summary: str,
+        numbers: Mapping[str, Any],
+        *,
+        machine: bool = True,
+        repo_id: str = "",
+    ) -> DatasetCard:
+        """The card of the rows of a stage, in its folder or in a repository."""
         a = self.arguments
-        options = {"languages": f"{a.source_lang}-{a.lang or '?'}", "method": a.method, "seed": self.job.seed}
-        write_rows(
+        return rows_card(
             rows,
-            folder,
             name=name,
             summary=summary,
             source=(a.monolingual if machine or TEXT in rows.column_names else a.parallel) or "data given in Python",
-            options=options,
+            options={"languages": f"{a.source_lang}-{a.lang or '?'}", "method": a.method, "seed": self.job.seed},
             numbers={key: value for key, value in numbers.items() if key != "meta"},
             attribute=self.job.attribute,
             machine=machine,
+            repo_id=repo_id,
         )
-        return dict(numbers)
 
     def labels(self) -> SourceGender:
         """What gives a source text its group."""
@@ -156,7 +174,7 @@ class PairMaker:
             size = min([*found.values(), *([a.max_pairs] if a.max_pairs else [])])
             even = per_group(chosen, dict.fromkeys(self.job.groups, size), seed=self.job.seed)
             numbers = {"n": len(even), "per_group": size, "before": found}
-            return self.write(even, folder, "balance", "as many pseudo-parallel pairs of each group", numbers)
+            return self.write(even, folder, "balance", BALANCED, numbers)
 
         inputs = [self.run.key(self.last), a.max_pairs, a.min_pairs, self.job.seed, list(self.job.groups)]
         return self.run.stage("balance", work, inputs=inputs)

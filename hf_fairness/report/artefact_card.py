@@ -1,0 +1,149 @@
+"""The short card of what a command made: what it is, what got worse and better, how to load it, its limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import hf_fairness
+from hf_fairness.report.card import HEADING
+from hf_fairness.report.markdown import bullets, escape_markdown
+from hf_fairness.report.merge import own_section, update_card
+from hf_fairness.report.text import DISCLAIMER
+
+#: Stands in ``load`` for the repository, or the folder, that is loaded.
+REPOSITORY = "{repository}"
+#: Before what a library wrote.
+_REST = "<!-- hf-fairness:written by the library -->"
+_FRONT = re.compile(r"\A\s*---\n.*?\n---\s*", re.DOTALL)
+
+LOAD_ENCODER = f"""from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{REPOSITORY}")
+embeddings = model.encode(["The nurse said that she was tired.", "The nurse said that he was tired."])
+"""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a card says; all texts but ``section`` and ``load`` are plain, and escaped.
+
+    Attributes:
+        title: name of the artefact where it has no repository yet.
+        summary: what it is.
+        section: Markdown on bias with its own heading, as :func:`bias_section` or ``card_section`` writes it.
+        load: Python code that opens it; :data:`REPOSITORY` stands for where it lies.
+        limits: what else one must know.
+        terms: whose licence holds.
+        metadata: front matter, as `huggingface_hub.ModelCardData` takes it.
+    """
+
+    title: str
+    summary: str
+    section: str
+    load: str
+    limits: Sequence[str] = ()
+    terms: str = "No licence was stated. The terms of the model it was made from, and of the data, hold for it."
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def bias_section(
+    headline: str = "",
+    worse: Sequence[str] = (),
+    improved: Sequence[str] = (),
+    unclear: Sequence[str] = (),
+    cautions: Sequence[str] = (),
+) -> str:
+    """The section on bias from sentences: what got worse comes first, and is said even where nothing did.
+
+    Args:
+        headline: the result in a sentence or two; "" where nothing was measured: then the section says so.
+        worse: what got clearly worse.
+        improved: what got clearly better.
+        unclear: what may have changed or not.
+        cautions: what to know before reading the rest.
+
+    Returns:
+        Markdown from a second-level heading to a line end.
+
+    Example:
+        >>> print(bias_section().splitlines()[2])
+        Nothing was measured after this training: neither what got better nor what got worse is known.
+    """
+    parts = [f"## {HEADING}"]
+    if headline:
+        parts += [
+            "**Got worse**\n\n" + (bullets(worse) or "- No measure here got clearly worse."),
+            "**Improved**\n\n" + (bullets(improved) or "- No measure here clearly improved."),
+            *(["**No clear change**\n\n" + bullets(unclear)] if unclear else []),
+            *(["**Read with care**\n\n" + bullets(cautions)] if cautions else []),
+            escape_markdown(headline),
+            DISCLAIMER,
+        ]
+    else:
+        parts += [
+            "Nothing was measured after this training: neither what got better nor what got worse is known. That a "
+            "method against bias was used does not show that the model is fair. `hf-fairness audit` measures encoders; "
+            "for other models see the commands of hf-fairness."
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
+    """Write the card, or put it into one that a library wrote, before what that one says.
+
+    Args:
+        about: what it says.
+        repo_id: the repository, for the title and the code that loads it; "" means the folder that the card is in.
+        base: a card of a library; its front matter stays, its text goes to the end.
+
+    Returns:
+        Markdown with front matter; our section on bias has the marks by which ``update_card`` finds it again.
+    """
+    front, rest = _parts(base)
+    made = f"Made with hf-fairness {hf_fairness.__version__}."
+    opening = f"{front}# {escape_markdown(repo_id or about.title)}\n\n{escape_markdown(about.summary)} {made}\n"
+    text = update_card(opening, about.section, about.metadata).rstrip()
+    code = about.load.replace(REPOSITORY, repo_id or ".").strip()
+    here = "" if repo_id else "In the folder of this card:\n\n"
+    parts = [
+        *(text, "## How to load it", f"{here}```python\n{code}\n```"),
+        *(["## Limits", bullets(about.limits)] if about.limits else []),
+        *("## Licence", escape_markdown(about.terms)),
+        *([f"{_REST}\n{rest}"] if rest else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _parts(card: str) -> tuple[str, str]:
+    """Front matter of a card, and what a library wrote in it under a title of the second level."""
+    opening = _FRONT.match(card)
+    front, body = (card[: opening.end()], card[opening.end() :]) if opening else ("", card)
+    if own_section(card) is not None:  # a card of ours
+        return front, body.partition(f"{_REST}\n")[2].strip()
+    return front, re.sub(r"\A# ", "## ", body.strip())
+
+
+def load_translator(text: str) -> str:
+    """Code that translates a text."""
+    return f"""from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY}")
+model = AutoModelForSeq2SeqLM.from_pretrained("{REPOSITORY}")
+batch = tokenizer([{text!r}], return_tensors="pt")
+translations = tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)
+"""
+
+
+def load_classifier(*texts: str) -> str:
+    """Code that classifies a text, or a pair of texts."""
+    given = ", ".join(map(repr, texts))
+    return f"""from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY}")
+model = AutoModelForSequenceClassification.from_pretrained("{REPOSITORY}")
+logits = model(**tokenizer({given}, return_tensors="pt")).logits
+label = model.config.id2label[logits.argmax().item()]
+"""
