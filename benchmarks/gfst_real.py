@@ -35,10 +35,10 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.alignment import align
 from hf_fairness.filters import SourceGender, TargetGender, drops, gender_tagger
 from hf_fairness.measure.translation import translate
-from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.winomt import winomt
 from hf_fairness.measure.winomt_data import read_winomt
 from hf_fairness.runs import Run, content_key
+from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.trainers import GFSTConfig, small_marian, small_tokenizer, train_translator
 
 DATA = ROOT.parent / "shared" / "data"

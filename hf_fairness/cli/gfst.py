@@ -147,7 +147,7 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
 
 def print_stages(result: dict[str, Any]) -> None:
     """Print what the stages counted, for a run that ended early."""
-    from hf_fairness.report.gfst_tables import kept_table
+    from hf_fairness.report.gfst_record import kept_table
 
     _print_rows(kept_table(result))
     print()
@@ -157,7 +157,8 @@ def print_stages(result: dict[str, Any]) -> None:
 
 def print_table(result: dict[str, Any]) -> None:
     """Print what was kept, the table of models, what got worse, and the files."""
-    from hf_fairness.report.gfst_tables import cautions, findings, gfst_table, headline, kept_table
+    from hf_fairness.report.gfst_record import cautions, kept_table
+    from hf_fairness.report.gfst_tables import findings, gfst_table, headline
 
     print()
     _print_rows(kept_table(result))

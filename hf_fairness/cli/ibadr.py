@@ -143,8 +143,9 @@ def _demo(seed: int) -> dict[str, Any]:
 
 def print_tables(result: dict[str, Any]) -> None:
     """Print what was found, what got worse, and the files."""
-    from hf_fairness.report.ibadr import comparison_table, findings, headline, results_table, rounds_table
-    from hf_fairness.report.ibadr_sweep import seed_rows, sweep_rows
+    from hf_fairness.report.ibadr import comparison_table, findings, headline, results_table
+    from hf_fairness.report.ibadr_record import rounds_table, sweep_rows
+    from hf_fairness.report.ibadr_sweep import seed_rows
 
     if "cells" in result:
         tables = [rows for rows in (sweep_rows(result), seed_rows(result)) if len(rows) > 1]

@@ -27,10 +27,10 @@ from hf_fairness.measure.stereoset import read_stereoset, stereoset
 from hf_fairness.measure.stimuli import available_tests
 from hf_fairness.measure.text_learners import EncoderLearner, TextLearner
 from hf_fairness.measure.translation import TranslationConfig, translate
-from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.utility import similarity_structure, sts
 from hf_fairness.measure.winomt import WinoMTConfig, winomt
 from hf_fairness.measure.winomt_data import read_translations, read_winomt
+from hf_fairness.scores.translation_quality import translation_quality
 
 __all__ = [
     "AuditResult",

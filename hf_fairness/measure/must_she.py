@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.winomt_data import as_rows
 from hf_fairness.scores.must_she import compare_must_she
 from hf_fairness.scores.must_she import must_she as score
 from hf_fairness.scores.statistics import N_BOOTSTRAP
+from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.utils import is_missing
 
 #: Published category: a number, and the gender of the form.

@@ -12,25 +12,14 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import interval, mapping, number
-from hf_fairness.report.data_diet_plots import FIGURES
+from hf_fairness.report.data_diet_record import LIMITS, data_diet_record, stability_table, title_of
+from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.markdown import escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import ABSENT, DISCLAIMER, flatten, format_interval, format_number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 from hf_fairness.utils import FairnessWarning, require
 
-#: How methods are called in tables and figures.
-METHODS = {
-    "vanilla": "vanilla",
-    "cda": "CDA",
-    "cds": "CDS",
-    "blindness": "blindness",
-    "balancing": "balancing",
-    "healthy_random": "healthy random",
-    "random": "random",
-    "unhealthy_random": "unhealthy random",
-    "vanilla_ge": "vanilla GE",
-}
 #: Set and key -> heading with the ideal value.
 COLUMNS = {
     ("test", "counterfactual_parity"): "paired DP (1)",
@@ -48,20 +37,6 @@ COLUMNS = {
 }
 #: Keys of which a lower value is better; of all others but rates a higher one is.
 LOWER = ("flip_rate", "mean_abs_probability_change")
-
-LIMITS = (
-    "Paired DP, EqOpp1 and EqOdd compare the versions of a text about two groups; kept/flipped DP, which is the "
-    "demographic parity of the paper (equation 3), compares texts as they are with flipped ones, where gaps in both "
-    "directions cancel: methods that differ on pairs can be alike on it.",
-    "Paired metrics see only texts that the swap changes, and only what the swap changes in them.",
-    "The blind model reads texts without the terms that a swap changes: its paired metrics show that they were removed "
-    "and not that the rest of a text tells nothing.",
-    "A parity of 1 is also what a model reaches that says the same of every text: read the positive rate and the AUC "
-    "beside it. Flips in both directions cancel in a parity, not in the flip rate.",
-    "Intervals are over seeds of training on the texts at hand, not over other texts.",
-    "Group metrics on templates tell little of natural texts.",
-    "Fractions were searched: p-values are not corrected for the number of cells and measures.",
-)
 
 
 def diet_table(report: Mapping[str, Any]) -> list[list[str]]:
@@ -82,7 +57,7 @@ def diet_table(report: Mapping[str, Any]) -> list[list[str]]:
         change = number(line["auc_change"]["test"], "mean")
         rows.append(
             [
-                METHODS.get(name, name),
+                title_of(name),
                 *fractions,
                 f"{line['n_rows']:,.0f}",
                 f"{line['share_of_cda']:.0%}",
@@ -136,7 +111,7 @@ def findings(report: Mapping[str, Any]) -> dict[str, list[str]]:
                 else "worse"
             )
             found[kind].append(
-                f"{title} against {METHODS[other]}: {gap['difference']:+.3f} {format_interval(ends)}, "
+                f"{title} against {title_of(other)}: {gap['difference']:+.3f} {format_interval(ends)}, "
                 f"p = {gap['p_value']:.2g}"
             )
     return found
@@ -153,30 +128,11 @@ def headline(report: Mapping[str, Any]) -> str:
     line = report["table"][best["ranking"]]
     change = line["auc_change"]["test"]["mean"]
     return (
-        f"Chosen on the validation texts: {METHODS.get(best['ranking'], best['ranking'])} with "
+        f"Chosen on the validation texts: {title_of(best['ranking'])} with "
         f"{line['factual_fraction']:.0%} of the factual and {line['counterfactual_fraction']:.0%} of the "
         f"counterfactual examples ({line['share_of_cda']:.0%} of CDA's rows). On the test texts: paired DP "
         f"{_cell(_value(line, 'test', 'counterfactual_parity'))}, AUC {100 * change:+.1f} % against the vanilla model."
     )
-
-
-def stability_table(report: Mapping[str, Any]) -> list[list[str]]:
-    """Rank correlations of the scores between seeds, epochs and models, as text."""
-    found = report["stability"]
-    rows = [["scores", "Spearman"]]
-    for name, pairs in found["by_seed"].items():
-        if pairs is not None:
-            spread = f"{pairs['mean']:.3f} ({pairs['least']:.3f} to {pairs['greatest']:.3f})"
-            rows.append([f"{name.upper()} between seeds (mean, least, greatest)", spread])
-    if found.get("single_runs") is not None:
-        rows.append(["GE between single runs", f"{found['single_runs']['mean']:.3f}"])
-    rows += [
-        [f"GE after epoch {epoch}, against that used", format_number(value)]
-        for epoch, value in enumerate(found.get("by_epoch", []), start=1)
-    ]
-    rows += [[f"GE of {name}, against that used", format_number(value)] for name, value in found["by_model"].items()]
-    rows += [[f"{name.upper().replace(' ', ' and ')}", format_number(v)] for name, v in found["between"].items()]
-    return rows
 
 
 def write_diet_report(report: Mapping[str, Any], folder: Path) -> list[str]:
@@ -195,7 +151,9 @@ def write_diet_report(report: Mapping[str, Any], folder: Path) -> list[str]:
     tables = [markdown_table(diet_table(report)), markdown_table(stability_table(report))]
     texts = {"tables.md": "\n\n".join([escape_markdown(headline(report)), *said, *tables]) + "\n"}
     if all(find_spec(name) is not None for name in ("matplotlib", "jinja2")):
-        plots = {name: plot for name, make in FIGURES.items() if (plot := make(report)) is not None}
+        record = data_diet_record(report)
+        drawn = {name: make(record) for name, make in FIGURES["data-diet"].items()}
+        plots = {name: plot for name, plot in drawn.items() if plot is not None}
         texts |= {f"{name}.svg": standalone(plot.svg) for name, plot in plots.items()}
         texts["report.html"] = render_diet_html(report, list(plots.values()))
     else:

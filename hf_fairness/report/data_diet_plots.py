@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hf_fairness.record import interval, mapping, number
+from hf_fairness.record import Record, Value, interval, mapping, number
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, Canvas
 from hf_fairness.report.text import format_interval, format_number
 
-NAMES = {"ge": "GE", "el2n": "EL2N", "grand": "GraNd", "forgetting": "forgetting"}
-BASELINES = ("vanilla", "cda", "cds", "blindness", "balancing")
-#: Set and key of the bars of figure 4, with their names.
-BARS = (
-    (("test", "counterfactual_parity"), "paired DP"),
-    (("test", "counterfactual_equalized_odds"), "paired EqOdd"),
-    (("test", "counterfactual_equal_opportunity_1"), "paired EqOpp1"),
-    (("groups", "demographic_parity"), "group DP"),
-    (("test", "auc"), "AUC"),
-)
-
-
-def _name(ranking: str) -> str:
-    return NAMES.get(
-        ranking, {"cda": "CDA", "cds": "CDS", "vanilla_ge": "vanilla GE"}.get(ranking, ranking.replace("_", " "))
-    )
+#: Measures that are the bars of figure 4, with their names.
+BARS = {
+    "test/counterfactual_parity": "paired DP",
+    "test/counterfactual_equalized_odds": "paired EqOdd",
+    "test/counterfactual_equal_opportunity_1": "paired EqOpp1",
+    "groups/demographic_parity": "group DP",
+    "test/auc": "AUC",
+}
 
 
 def _errors(value: Mapping[str, Any]) -> list[list[float]] | None:
@@ -33,18 +25,17 @@ def _errors(value: Mapping[str, Any]) -> list[list[float]] | None:
     return None if mean is None or ends is None else [[max(mean - ends[0], 0.0)], [max(ends[1] - mean, 0.0)]]
 
 
-def curve_plot(report: Mapping[str, Any], key: str = "counterfactual_parity") -> Plot | None:
+def curve_plot(record: Record, key: str = "counterfactual_parity") -> Plot | None:
     """Experiment 1: a test measure over the share of counterfactual examples, one line per ranking; None without it.
 
     Source: Zayed et al. 2023, figures 2 and 3.
     """
-    curves = mapping(report, "curves")
+    curves = mapping(record.figures, "curves")
     if not curves:
         return None
     title = {"counterfactual_parity": "paired DP", "auc": "AUC"}.get(key, key)
     ends = [
-        f"{_name(name)} from {format_number(points[0]['test'][key]['mean'])} to "
-        f"{format_number(points[-1]['test'][key]['mean'])}"
+        f"{name} from {format_number(points[0][key]['mean'])} to {format_number(points[-1][key]['mean'])}"
         for name, points in curves.items()
     ]
     text = f"{title} of test texts by share of counterfactual examples: {'; '.join(ends)}."
@@ -52,20 +43,20 @@ def curve_plot(report: Mapping[str, Any], key: str = "counterfactual_parity") ->
     def paint(axes: Any) -> None:
         for place, (name, points) in enumerate(curves.items()):
             color, marker = GROUPS[place % len(GROUPS)]
-            shown = [point for point in points if number(point["test"][key], "mean") is not None]
-            xs = [point["counterfactual_fraction"] for point in shown]
+            shown = [point for point in points if number(point[key], "mean") is not None]
+            xs = [point["share"] for point in shown]
             axes.plot(
                 xs,
-                [point["test"][key]["mean"] for point in shown],
+                [point[key]["mean"] for point in shown],
                 color=color,
                 marker=marker,
                 markersize=3.5,
-                label=_name(name),
+                label=name,
             )
             for x, point in zip(xs, shown, strict=True):
-                if (errors := _errors(point["test"][key])) is not None:
+                if (errors := _errors(point[key])) is not None:
                     axes.errorbar(
-                        x, point["test"][key]["mean"], yerr=errors, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.6
+                        x, point[key]["mean"], yerr=errors, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.6
                     )
         axes.set_xlabel("share of the counterfactual examples (b)")
         axes.set_ylabel(title)
@@ -80,99 +71,78 @@ def curve_plot(report: Mapping[str, Any], key: str = "counterfactual_parity") ->
     )
 
 
-def choice_plot(report: Mapping[str, Any]) -> Plot | None:
+def choice_plot(record: Record) -> Plot | None:
     """Experiment 2: percentage of change against the vanilla model, for every baseline and chosen cell.
 
     Source: Zayed et al. 2023, figure 4.
     """
-    table = mapping(report, "table")
-    vanilla = mapping(table, "vanilla")
-    bars = [(place, title) for place, title in BARS if _measure(vanilla, place)]
-    lines = {name: line for name, line in table.items() if name != "vanilla"}
-    if not lines or not bars:
+    original = record.arm("original")
+    if original is None or len(record.arms) < 2:
+        return None
+    found = {measure.id: measure.values for measure in record.measures}
+    bars = {title: found[place] for place, title in BARS.items() if original.name in found.get(place, {})}
+    if not bars:
         return None
     changes = {
-        name: [_percent(_measure(line, place), _measure(vanilla, place)) for place, _ in bars]
-        for name, line in lines.items()
+        arm.title: [_percent(values.get(arm.name), values[original.name]) for values in bars.values()]
+        for arm in record.arms
+        if arm is not original
     }
     words = [
-        f"{_name(name)}: "
-        + ", ".join(
-            f"{title} {value:+.1f} %" for (_, title), value in zip(bars, values, strict=True) if value is not None
-        )
-        for name, values in changes.items()
+        f"{name}: "
+        + ", ".join(f"{title} {change:+.1f} %" for title, change in zip(bars, row, strict=True) if change is not None)
+        for name, row in changes.items()
     ]
     text = f"Change against the vanilla model. {'; '.join(words)}."
     height = 0.8 / len(bars)
 
     def paint(axes: Any) -> None:
         axes.axvline(0.0, color=RULE, linewidth=0.9)
-        for k, (_, title) in enumerate(bars):
-            shown = [
-                (y + (k - (len(bars) - 1) / 2) * height, values[k])
-                for y, values in enumerate(changes.values())
-                if values[k] is not None
+        for k, title in enumerate(bars):
+            drawn = [
+                (y + (k - (len(bars) - 1) / 2) * height, row[k])
+                for y, row in enumerate(changes.values())
+                if row[k] is not None
             ]
             color = GROUPS[k % len(GROUPS)][0]
-            axes.barh([y for y, _ in shown], [v for _, v in shown], height=height * 0.9, color=color, label=title)
-        axes.set_yticks(range(len(lines)), [_name(name) for name in lines])
-        axes.set_ylim(len(lines) - 0.5, -0.5)
+            axes.barh([y for y, _ in drawn], [v for _, v in drawn], height=height * 0.9, color=color, label=title)
+        axes.set_yticks(range(len(changes)), list(changes))
+        axes.set_ylim(len(changes) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("change against the vanilla model, %")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
     return Plot(
         title="Change against the vanilla model",
-        svg=Canvas(4.4, 1.1 + 0.5 * len(lines)).draw(paint, "diet-choices", text),
+        svg=Canvas(4.4, 1.1 + 0.5 * len(changes)).draw(paint, "diet-choices", text),
         caption="Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; test "
         "texts. To the right: fairer, or a higher AUC.",
         description=text,
     )
 
 
-def _measure(line: Mapping[str, Any], place: tuple[str, str]) -> Mapping[str, Any]:
-    return mapping(mapping(mapping(line, "measures"), place[0]), place[1])
+def _percent(value: Value | None, base: Value) -> float | None:
+    return None if value is None or not base.value else 100.0 * (value.value / base.value - 1.0)
 
 
-def _percent(value: Mapping[str, Any], base: Mapping[str, Any]) -> float | None:
-    new, old = number(value, "mean"), number(base, "mean")
-    return None if new is None or not old else 100.0 * (new / old - 1.0)
-
-
-def trade_off_plot(report: Mapping[str, Any]) -> Plot | None:
+def trade_off_plot(record: Record) -> Plot | None:
     """Paired parity against the change of AUC: every cell of experiment 2, and the baselines; None without it."""
-    cells = mapping(report, "trade_off")
-    if not cells:
+    data = mapping(record.figures, "trade_off")
+    if not data:
         return None
-    limit = float(report["arguments"]["max_auc_drop"])
-    series = {
-        name: [(point["auc_change"]["mean"], point["test"]["counterfactual_parity"]["mean"]) for point in points]
-        for name, points in cells.items()
-    }
-    others = {
-        name: (
-            line["auc_change"]["test"]["mean"],
-            line["measures"]["test"]["counterfactual_parity"]["mean"],
-        )
-        for name, line in report["table"].items()
-        if name in BASELINES
-    }
-    words = [
-        f"{_name(name)} {format_number(y)} at {100 * x:+.1f} %" for name, (x, y) in others.items() if None not in (x, y)
-    ]
+    limit, series, others = data["limit"], data["rankings"], data["baselines"]
+    words = [f"{name} {format_number(y)} at {100 * x:+.1f} %" for name, (x, y) in others.items() if None not in (x, y)]
     text = f"Paired DP against change of AUC. Baselines: {'; '.join(words)}."
 
     def paint(axes: Any) -> None:
         axes.axvline(-100 * limit, color=RULE, linewidth=0.9, linestyle="--")
         for place, (name, points) in enumerate(series.items()):
             color, marker = GROUPS[place % len(GROUPS)]
-            _scatter(axes, points, c=color, marker=marker, s=14, label=_name(name))
+            _scatter(axes, points, c=color, marker=marker, s=14, label=name)
         _scatter(axes, list(others.values()), c=GREY, marker="s", s=20, label="baselines")
         for name, (x, y) in others.items():
             if None not in (x, y):
-                axes.annotate(
-                    _name(name), (100 * x, y), xytext=(3, 3), textcoords="offset points", color=INK, fontsize=7
-                )
+                axes.annotate(name, (100 * x, y), xytext=(3, 3), textcoords="offset points", color=INK, fontsize=7)
         axes.set_xlabel("change of AUC against the vanilla model, %")
         axes.set_ylabel("paired DP")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
@@ -191,15 +161,15 @@ def _scatter(axes: Any, points: Sequence[tuple[float | None, float | None]], **s
     axes.scatter([x for x, _ in defined], [y for _, y in defined], linewidths=0, **style)
 
 
-def stability_plot(report: Mapping[str, Any]) -> Plot | None:
+def stability_plot(record: Record) -> Plot | None:
     """Rank correlation of GE after each epoch with the GE that is used; None where only one epoch was scored."""
-    values = mapping(report, "stability").get("by_epoch") or []
+    data = mapping(record.figures, "stability")
+    values = data.get("by_epoch") or []
     if len(values) < 2 or any(value is None for value in values):
         return None
     text = "GE after each epoch against the GE used: " + ", ".join(format_number(value) for value in values) + "."
-    pairs = mapping(mapping(mapping(report, "stability"), "by_seed"), "ge")
-    ends = (number(pairs, "least"), number(pairs, "greatest"))
-    spread = "" if None in ends else f" Between seeds: {format_interval((ends[0] or 0.0, ends[1] or 0.0))}."
+    ends = interval(data, "between_seeds")
+    spread = f" Between seeds: {format_interval(ends)}." if ends else ""
 
     def paint(axes: Any) -> None:
         axes.plot(range(1, len(values) + 1), values, color=GROUPS[0][0], marker="o", markersize=3.5)
@@ -213,13 +183,3 @@ def stability_plot(report: Mapping[str, Any]) -> Plot | None:
         caption=f"Spearman correlation of the mean GE over runs, on examples with a counterfactual.{spread}",
         description=text,
     )
-
-
-#: File name -> figure of a report.
-FIGURES: dict[str, Callable[[Mapping[str, Any]], Plot | None]] = {
-    "parity_curve": curve_plot,
-    "auc_curve": lambda report: curve_plot(report, "auc"),
-    "choices": choice_plot,
-    "trade_off": trade_off_plot,
-    "stability": stability_plot,
-}

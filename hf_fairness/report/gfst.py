@@ -13,34 +13,15 @@ from typing import Any
 import hf_fairness
 from hf_fairness.record import interval, mapping, number
 from hf_fairness.report.card import HEADING, TASK_NAME
-from hf_fairness.report.gfst_plots import FIGURES
-from hf_fairness.report.gfst_tables import (
-    CONTROL,
-    GFST,
-    cautions,
-    columns,
-    findings,
-    gfst_table,
-    headline,
-    kept_table,
-    signatures,
-)
+from hf_fairness.report.figures import FIGURES
+from hf_fairness.report.gfst_plots import differences_plot, scores_plot
+from hf_fairness.report.gfst_record import CONTROL, GFST, LIMITS, cautions, gfst_record, kept_table, signatures
+from hf_fairness.report.gfst_tables import columns, findings, gfst_table, headline
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import DISCLAIMER, flatten
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 from hf_fairness.utils import FairnessWarning, require
-
-LIMITS = (
-    "WinoMT has one kind of sentence and two genders; its genders are read by an aligner and a tagger, which err. Its "
-    "neutral rows are counted as wrong where they are translated with a gender.",
-    "A tagger that both filters the training pairs and reads the test set makes the same errors on both sides.",
-    "Intervals are over rows of the test sets. Every model was trained once: another seed would give other numbers.",
-    "The filters know the words of the attribute's groups. Other people are not represented in the pairs.",
-    "Self-training spreads what the initial model does already, its errors in anything but gender too, and cannot "
-    "invent forms that the parallel data lack.",
-    "Gender accuracy says nothing of stereotypes that need no gendered word, or of people whose gender is not said.",
-)
 
 
 def write_gfst_report(report: Mapping[str, Any], folder: Path) -> list[str]:
@@ -57,7 +38,10 @@ def write_gfst_report(report: Mapping[str, Any], folder: Path) -> list[str]:
 
     texts = {"tables.md": gfst_card_section(report, "this model")}
     if all(find_spec(name) is not None for name in ("matplotlib", "jinja2")):
-        plots = {name: plot for name, make in FIGURES.items() if (plot := make(report)) is not None}
+        record = gfst_record(report)
+        drawn = {"scores": scores_plot(report), "differences": differences_plot(report)}
+        drawn |= {name: make(record) for name, make in FIGURES["gfst"].items()}
+        plots = {name: plot for name, plot in drawn.items() if plot is not None}
         texts |= {f"{name}.svg": standalone(plot.svg) for name, plot in plots.items()}
         texts["report.html"] = render_gfst_html(report, list(plots.values()))
     else:
@@ -97,7 +81,7 @@ def render_gfst_html(report: Mapping[str, Any], plots: Sequence[Any]) -> str:
             (title, list(flatten({key: value for key, value in report[part].items() if value is not None})))
             for title, part in (("Run", "arguments"), ("Training", "training"))
         ],
-        signatures=signatures(report),
+        signatures=[f"{name}: {text}" for name, text in signatures(report).items()],
         convention=report["meta"]["convention"],
         limits=LIMITS,
         languages=f"{report['arguments']['source_lang']}-{report['arguments']['lang']}",
@@ -131,7 +115,7 @@ def gfst_card_section(report: Mapping[str, Any], name: str) -> str:
         markdown_table(gfst_table(report)),
         "The control is trained for as many steps on the original parallel data alone; RandST on as many pairs that no "
         "filter saw. Brackets hold 95 % intervals, ideal values stand in parentheses.",
-        bullets(signatures(report)),
+        bullets([f"{name}: {text}" for name, text in signatures(report).items()]),
         "### Data",
         markdown_table(kept_table(report)),
         "### What these numbers do not show",

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import Interval, interval, mapping, number
+from hf_fairness.record import Interval, Record, interval, mapping, number
+from hf_fairness.report.gfst_record import name_of
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, RULE, Canvas
 from hf_fairness.report.text import format_interval, format_number
 
-NAMES = {"gfst": "GFST", "randst": "RandST", "no_target_filter": "no target filter"}
 #: Keys of WinoMT that are drawn, with their titles and ideal values.
 SCORES = (("accuracy", "Acc", 1.0), ("delta_g", "ΔG", 0.0), ("delta_s_f1", "ΔS", 0.0), ("delta_r", "ΔR", 0.0))
-
-
-def name_of(model: str) -> str:
-    """A model as tables and figures call it."""
-    return NAMES.get(model, model)
 
 
 def _bars(value: float, ends: Interval | None) -> list[list[float]] | None:
@@ -105,33 +100,20 @@ def differences_plot(report: Mapping[str, Any]) -> Plot | None:
     )
 
 
-def kept_plot(report: Mapping[str, Any]) -> Plot | None:
+def kept_plot(record: Record) -> Plot | None:
     """How many pairs of each group came to the last filter, passed it and were left after balancing."""
-    data = mapping(report, "data")
-    filtered = next(
-        (mapping(data, name) for name in ("filter_target", "filter_source") if "by_gender" in mapping(data, name)), None
-    )
-    balanced = mapping(data, "balance")
-    if filtered is None or not balanced:
+    steps: Mapping[str, Mapping[str, float]] = record.figures.get("kept") or {}
+    if not steps:
         return None
-    groups: Sequence[str] = report["groups"]
-    parts = {group: mapping(mapping(filtered, "by_gender"), group) for group in groups}
-    steps = {
-        "translated": [number(part, "n") or 0.0 for part in parts.values()],
-        "passed the filters": [number(part, "kept") or 0.0 for part in parts.values()],
-        "balanced": [float(balanced["per_group"]) for _ in groups],
-    }
-    words = [
-        f"{name}: {', '.join(f'{group} {n:,.0f}' for group, n in zip(groups, row, strict=True))}"
-        for name, row in steps.items()
-    ]
+    groups = list(next(iter(steps.values())))
+    words = [f"{name}: {', '.join(f'{group} {n:,.0f}' for group, n in row.items())}" for name, row in steps.items()]
     text = f"Pairs by group. {'; '.join(words)}."
     height = 0.8 / len(groups)
 
     def paint(axes: Any) -> None:
         for k, group in enumerate(groups):
             ys = [y + (k - (len(groups) - 1) / 2) * height for y in range(len(steps))]
-            values = [row[k] for row in steps.values()]
+            values = [row[group] for row in steps.values()]
             axes.barh(ys, values, height=height * 0.9, color=GROUPS[k % len(GROUPS)][0], label=group)
         axes.set_yticks(range(len(steps)), list(steps))
         axes.set_ylim(len(steps) - 0.5, -0.5)
@@ -145,11 +127,3 @@ def kept_plot(report: Mapping[str, Any]) -> Plot | None:
         caption="Pairs of each group; the larger groups lose pairs until all have as many as the smallest.",
         description=text,
     )
-
-
-#: File name -> figure of a report.
-FIGURES: dict[str, Callable[[Mapping[str, Any]], Plot | None]] = {
-    "scores": scores_plot,
-    "differences": differences_plot,
-    "kept": kept_plot,
-}

@@ -1,4 +1,4 @@
-"""What a GFST report says: a row per model, what the filters kept, what got better and worse, what to read first."""
+"""What a GFST report says: a row per model, and what got better and worse."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hf_fairness.record import interval, mapping, number
-from hf_fairness.report.gfst_plots import name_of
+from hf_fairness.report.gfst_record import models, name_of
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 
-BASELINE, GFST, CONTROL, RANDOM = "baseline", "gfst", "control", "randst"
-#: A control that has this part of the gain explains most of it.
-MOST = 0.5
 #: Set and key -> heading and ideal value; one column more per group for the F1.
 COLUMNS: dict[tuple[str, str], tuple[str, float]] = {
     ("winomt", "accuracy"): ("WinoMT Acc", 1.0),
@@ -57,37 +54,9 @@ def gfst_table(report: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def models(report: Mapping[str, Any]) -> list[str]:
-    """The models in their order, the baseline first."""
-    return [BASELINE, *(name for name in report["arms"] if name != BASELINE)]
-
-
 def _cell(scores: Mapping[str, Any], key: str) -> str:
     shown = (format_number(number(scores, key)), format_interval(interval(scores, f"{key}_ci95")))
     return " ".join(filter(None, shown))
-
-
-def kept_table(report: Mapping[str, Any]) -> list[list[str]]:
-    """Heading and, per stage and group, how many rows came, how many were kept, and why the others were dropped.
-
-    Labels of the parallel data (which group a source speaks of) stand below its row.
-    """
-    rows = [["stage", "of", "rows", "kept", "share", "dropped because of"]]
-    for stage, numbers in report["data"].items():
-        if "reasons" not in numbers:
-            size = numbers.get("n", 0)
-            more = "" if "before" not in numbers else f"balanced, {numbers['per_group']} of each group"
-            rows.append([stage.replace("_", " "), "all", f"{size:,}", f"{size:,}", "", more])
-            continue
-        for name, part in (("all", numbers), *mapping(numbers, "by_gender").items()):
-            share, ends = number(part, "kept_share"), interval(part, "kept_share_ci95")
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in part["reasons"].items()) or "nothing dropped"
-            shown = "" if share is None else f"{share:.1%}" + (f" [{ends[0]:.1%}, {ends[1]:.1%}]" if ends else "")
-            rows.append([stage.replace("_", " "), name, f"{part['n']:,}", f"{part['kept']:,}", shown, reasons])
-        labels = mapping(numbers, "by_group") or mapping(numbers, "sources_by_gender")
-        for name, n in labels.items():
-            rows.append([stage.replace("_", " "), name, "", f"{n:,}", f"{n / max(sum(labels.values()), 1):.1%}", ""])
-    return rows
 
 
 def comparisons(report: Mapping[str, Any]) -> Iterator[tuple[str, str, float, Mapping[str, Any]]]:
@@ -141,38 +110,3 @@ def headline(report: Mapping[str, Any]) -> str:
         values = [f"{name_of(name)} {format_number(number(mapping(scores, name), key))}" for name in models(report)]
         parts.append(f"{title}: {', '.join(values)}")
     return f"WinoMT {'; '.join(parts)}."
-
-
-def cautions(report: Mapping[str, Any]) -> list[str]:
-    """What the control and RandST say about the gain, and what else to know before a number is quoted."""
-    found = []
-    titles = {"accuracy": "accuracy", "delta_g": "ΔG", "delta_r": "ΔR"}
-    for key, part in mapping(report, "explained").items():
-        gain, share = number(part, "gain"), number(part, "control_share")
-        if gain is not None and gain <= 0:
-            found.append(f"GFST comes no nearer to the ideal {titles[key]} than the baseline: there is no gain.")
-        elif share is not None and share >= MOST:
-            found.append(
-                f"The control explains {min(share, 1):.0%} of the gain in {titles[key]}: most of it comes from longer "
-                "training on the same parallel data, not from the filtered pairs."
-            )
-    gap = mapping(mapping(mapping(mapping(report, "comparisons"), "winomt"), RANDOM), "accuracy")
-    ends = interval(gap, "difference_ci95")
-    if ends is not None and ends[0] <= 0:
-        found.append("GFST's accuracy is not clearly above that of as many random pairs: the filters may add nothing.")
-    sizes = mapping(mapping(report, "data"), "randst")
-    if sizes and sizes["n"] < sizes["wanted"]:
-        found.append(f"RandST has {sizes['n']} pairs, {sizes['wanted']} were wanted: its size is not matched.")
-    return found
-
-
-def signatures(report: Mapping[str, Any]) -> list[str]:
-    """What says how BLEU and chrF were computed, and how WinoMT was read."""
-    test: Mapping[str, Any] = next(iter(mapping(report, "test").values()), {})
-    found = [f"{name}: {text}" for name, text in mapping(test, "signatures").items()]
-    read = next(iter(mapping(report, "winomt").values()), None)
-    if read is not None:
-        found.append(
-            f"WinoMT: {read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
-        )
-    return found

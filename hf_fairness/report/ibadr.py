@@ -12,39 +12,14 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import interval, mapping, number
-from hf_fairness.report.ibadr_plots import FIGURES, arm_name
+from hf_fairness.report.figures import FIGURES
+from hf_fairness.report.ibadr_plots import accuracy_plot
+from hf_fairness.report.ibadr_record import LIMITS, arm_name, guard_table, ibadr_record, poor_labels, rounds_table
 from hf_fairness.report.markdown import escape_markdown, markdown_table
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.text import ABSENT, DISCLAIMER, flatten, format_interval, format_number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
 from hf_fairness.utils import FairnessWarning, require
-
-#: What became of samples, in the order of the table, with what it is called there.
-FATES = {
-    "accepted": "added to the pool",
-    "low_confidence": "below the threshold",
-    "in_pool": "texts in the pool",
-    "in_pool_other_label": "texts in the pool, other label",
-    "repeated": "texts of an earlier sample",
-    "repeated_other_label": "texts of an earlier sample, other label",
-    "unended": "did not end",
-    "wrong_parts": "not the texts of a row",
-    "empty_text": "an empty text",
-    "broken_text": "broken characters",
-}
-
-LIMITS = (
-    "Intervals are over the rows at hand, not over other trainings: two seeds can differ by more. Read a difference "
-    "beside the control, which was trained for as many steps.",
-    "Bias here is what a shallow model learns from few rows. It need not be wrong, and a bias that is hard to learn is "
-    "not seen.",
-    "A challenge set tests the shortcuts that it was made for. A higher accuracy there does not show that a model has "
-    "no others.",
-    "The agreement of samples with a judge says how the judge sees them: it is itself trained on the biased data. Have "
-    "people read a sample of the added rows.",
-    "What a generator that was trained elsewhere has read is not known: the overlap with challenge sets is measured on "
-    "the added rows only.",
-)
 
 
 def results_table(report: Mapping[str, Any]) -> list[list[str]]:
@@ -87,49 +62,6 @@ def comparison_table(report: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def rounds_table(report: Mapping[str, Any]) -> list[list[str]]:
-    """What became of the samples of each round, and how they are."""
-    rounds = report["rounds"]
-    rows = [["samples", *(f"round {each['round']}" for each in rounds)]]
-    rows.append(["pool before: mean bias degree", *(format_number(each["pool"]["mean"]) for each in rounds)])
-    rows.append(["drawn", *(f"{each['counts']['drawn']:,}" for each in rounds)])
-    for key, title in FATES.items():
-        if any(key in each["counts"] for each in rounds):
-            rows.append([title, *(f"{each['counts'].get(key, 0):,}" for each in rounds)])
-    for side, when in (("before", "new ones"), ("after", "added ones")):
-        for key, title in (("agreement", "agreement with the judge"), ("chance", "by chance"), ("kappa", "kappa")):
-            entries = [mapping(mapping(each, "agreement"), side) for each in rounds]
-            rows.append([f"{when}: {title}", *(_cell(entry, key) for entry in entries)])
-        if side == "before":
-            values = [format_number(number(mapping(each, "judge"), "expected_agreement")) for each in rounds]
-            rows.append([f"{when}: by dev rows as biased, with true labels", *values])
-        entries = [mapping(mapping(each, "degrees"), side) for each in rounds]
-        rows.append([f"{when}: mean bias degree", *(format_number(number(entry, "mean")) for entry in entries)])
-        if any("anti_artefact" in each for each in rounds):
-            entries = [mapping(mapping(each, "anti_artefact"), side) for each in rounds]
-            rows.append([f"{when}: anti-artefact share", *(_cell(entry, "anti_artefact_share") for entry in entries)])
-    for key, title in (("original", "as many original rows"), ("after", "added ones")):
-        for size in (1, 2, 3):
-            entries = [mapping(mapping(each, "diversity"), key) for each in rounds]
-            values = [format_number(number(entry, f"distinct_{size}")) for entry in entries]
-            rows.append([f"{title}: distinct {size}-grams", *values])
-    rows.append(["generator: mean loss per token", *(format_number(each["generator"]["loss"]) for each in rounds)])
-    return rows
-
-
-def guard_table(report: Mapping[str, Any]) -> list[list[str]]:
-    """The partial-input probe, and what added rows share with test and challenge sets."""
-    rows = [["what", "value"]]
-    for side, title in (("original", "original rows"), ("pool", "pool")):
-        found = mapping(mapping(report, "partial_input"), side)
-        if found:
-            rows.append([f"partial input, {title}: accuracy", _cell(found, "accuracy")])
-            rows.append([f"partial input, {title}: above the majority (0)", _cell(found, "gain")])
-    for name, found in mapping(mapping(report, "leakage"), "by_set").items():
-        rows.append([f"added rows that share text with {name} (0)", _cell(found, "leak_share")])
-    return rows
-
-
 def _cell(value: Mapping[str, Any], key: str) -> str:
     shown = " ".join(filter(None, (format_number(number(value, key)), format_interval(interval(value, f"{key}_ci95")))))
     return shown or ABSENT
@@ -156,22 +88,8 @@ def findings(report: Mapping[str, Any]) -> dict[str, list[str]]:
                 f"{title}: {arm_name(one)} against {arm_name(other)}: {gap['difference']:+.3f} "
                 f"{format_interval(ends)}, p = {gap['p_value']:.2g}"
             )
-    found["worse"] += [*_label_losses(report), *_poor_labels(report)]
+    found["worse"] += [*_label_losses(report), *poor_labels(report)]
     return found
-
-
-def _poor_labels(report: Mapping[str, Any]) -> list[str]:
-    """Rounds whose samples agree with the judge far less than rows of the data would."""
-    lines = []
-    for each in report["rounds"]:
-        judge = mapping(each, "judge")
-        if judge.get("below_expected"):
-            agreed = mapping(mapping(each, "agreement"), "before")
-            lines.append(
-                f"labels of the samples of round {each['round']}: {_cell(agreed, 'agreement')} agree with the judge; "
-                f"dev rows as biased would in {judge['expected_agreement']:.3f}, by chance {agreed['chance']:.3f}"
-            )
-    return lines
 
 
 def _label_losses(report: Mapping[str, Any]) -> list[str]:
@@ -217,7 +135,9 @@ def write_ibadr_report(report: Mapping[str, Any], folder: Path) -> list[str]:
     tables = [rows for _, rows in _tables(report)]
     texts = {"tables.md": "\n\n".join([escape_markdown(headline(report)), *map(markdown_table, tables)]) + "\n"}
     if all(find_spec(name) is not None for name in ("matplotlib", "jinja2")):
-        plots = {name: plot for name, make in FIGURES.items() if (plot := make(report)) is not None}
+        record = ibadr_record(report)
+        drawn = {"accuracy": accuracy_plot(report)} | {name: make(record) for name, make in FIGURES["ibadr"].items()}
+        plots = {name: plot for name, plot in drawn.items() if plot is not None}
         texts |= {f"{name}.svg": standalone(plot.svg) for name, plot in plots.items()}
         texts["report.html"] = render_ibadr_html(report, list(plots.values()))
     else:

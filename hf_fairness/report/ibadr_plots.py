@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import interval, mapping, number
+from hf_fairness.record import Record, interval, mapping, number
+from hf_fairness.report.ibadr_record import arm_name
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, Canvas
 from hf_fairness.report.text import format_number
-
-_NAMES = {"base": "base", "control": "control", "ibadr": "IBADR", "poe": "PoE", "ibadr_poe": "IBADR + PoE"}
-
-
-def arm_name(arm: str) -> str:
-    """A trained model as tables call it."""
-    if arm.startswith("ibadr_") and arm not in _NAMES:
-        return f"IBADR, {int(arm.rpartition('_')[2]):,} added rows"
-    return _NAMES.get(arm, arm)
 
 
 def accuracy_plot(report: Mapping[str, Any]) -> Plot | None:
@@ -59,25 +51,24 @@ def accuracy_plot(report: Mapping[str, Any]) -> Plot | None:
     )
 
 
-def degrees_plot(report: Mapping[str, Any]) -> Plot | None:
+def degrees_plot(record: Record) -> Plot | None:
     """Bias degrees of new samples before and after the filter, in each round."""
-    rounds = report["rounds"]
+    rounds = record.figures.get("degrees")
     if not rounds:
         return None
-    bins = len(rounds[0]["degrees"]["before"]["counts"])
+    bins = len(rounds[0]["before"]["counts"])
     words = []
     for each in rounds:
-        means = [each["pool"]["mean"], *(each["degrees"][side]["mean"] for side in ("before", "after"))]
-        pool, before, after = map(format_number, means)
+        pool, before, after = (format_number(each[side]["mean"]) for side in ("pool", "before", "after"))
         words.append(f"round {each['round']}: mean {pool} in the pool, {before} before, {after} after")
     text = f"Bias degrees of new samples around the filter; {'; '.join(words)}."
 
     def paint(axes: Any) -> None:
         for place, each in enumerate(rounds):
             offset = len(rounds) - 1 - place
-            most = max([1, *each["degrees"]["before"]["counts"]])
+            most = max([1, *each["before"]["counts"]])
             for side, color, label in (("before", GREY, "before the filter"), ("after", GROUPS[0][0], "after it")):
-                heights = [0.85 * count / most for count in each["degrees"][side]["counts"]]
+                heights = [0.85 * count / most for count in each[side]["counts"]]
                 axes.bar(
                     [(k + 0.5) / bins for k in range(bins)],
                     heights,
@@ -113,34 +104,25 @@ def degrees_plot(report: Mapping[str, Any]) -> Plot | None:
     )
 
 
-def fates_plot(report: Mapping[str, Any]) -> Plot | None:
+def fates_plot(record: Record) -> Plot | None:
     """What became of the samples of each round."""
-    rounds = report["rounds"]
+    rounds: Mapping[str, Mapping[str, float]] = record.figures.get("fates") or {}
     if not rounds:
         return None
-    kinds = {
-        "added": ("accepted",),
-        "below the threshold": ("low_confidence",),
-        "not new": ("in_pool", "in_pool_other_label", "repeated", "repeated_other_label"),
-        "not readable": ("unended", "wrong_parts", "empty_text", "broken_text"),
-    }
-    shares = {
-        name: [sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"] for each in rounds]
-        for name, keys in kinds.items()
-    }
     words = [
-        f"round {each['round']}: " + ", ".join(f"{name} {values[k]:.0%}" for name, values in shares.items())
-        for k, each in enumerate(rounds)
+        f"{title}: " + ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items())
+        for title, shares in rounds.items()
     ]
     text = f"What became of the samples. {'; '.join(words)}."
 
     def paint(axes: Any) -> None:
         left = [0.0] * len(rounds)
-        for k, (name, values) in enumerate(shares.items()):
-            color = GREY if name == "not readable" else GROUPS[k][0]
-            axes.barh(range(len(rounds)), values, left=left, height=0.6, color=color, label=name)
+        for k, kind in enumerate(next(iter(rounds.values()))):
+            values = [shares[kind] for shares in rounds.values()]
+            color = GREY if kind == "not readable" else GROUPS[k][0]
+            axes.barh(range(len(rounds)), values, left=left, height=0.6, color=color, label=kind)
             left = [start + value for start, value in zip(left, values, strict=True)]
-        axes.set_yticks(range(len(rounds)), [f"round {each['round']}" for each in rounds])
+        axes.set_yticks(range(len(rounds)), list(rounds))
         axes.set_ylim(len(rounds) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(0.0, 1.0)
@@ -153,11 +135,3 @@ def fates_plot(report: Mapping[str, Any]) -> Plot | None:
         caption="Samples whose texts are in the pool, or came before, are not new.",
         description=text,
     )
-
-
-#: File name -> figure of a report.
-FIGURES: dict[str, Callable[[Mapping[str, Any]], Plot | None]] = {
-    "accuracy": accuracy_plot,
-    "bias_degrees": degrees_plot,
-    "samples": fates_plot,
-}

@@ -6,23 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.record import interval, mapping, number
-from hf_fairness.report.ibadr_plots import arm_name
+from hf_fairness.record import interval, mapping
+from hf_fairness.report.ibadr_record import arm_name, sweep_rows
 from hf_fairness.report.markdown import markdown_table
-from hf_fairness.report.text import ABSENT, format_interval, format_number
+from hf_fairness.report.text import format_interval, format_number
 from hf_fairness.runs import atomic_write_json, atomic_write_text
-
-
-def sweep_rows(found: Mapping[str, Any]) -> list[list[str]]:
-    """Heading and one row per run: value, rows, accuracy of every arm on every set."""
-    cells = found["cells"]
-    columns = [(title, arm) for title, arms in cells[0]["results"].items() for arm in arms]
-    rows = [["setting", "value", "rows", "added", *(f"{title}: {arm_name(arm)}" for title, arm in columns)]]
-    for cell in cells:
-        numbers = [_value(mapping(mapping(cell["results"], title), arm), "accuracy") for title, arm in columns]
-        sizes = [f"{cell['rows'][key]:,}" for key in ("train", "added")]
-        rows.append([cell["name"], str(cell["value"]), *sizes, *numbers])
-    return rows
 
 
 def seed_rows(found: Mapping[str, Any]) -> list[list[str]]:
@@ -47,8 +35,3 @@ def write_sweep(found: Mapping[str, Any], folder: Path) -> list[str]:
     atomic_write_json(folder / "sweep.json", plain(found))
     atomic_write_text(folder / "sweep.md", "\n\n".join(map(markdown_table, tables)) + "\n")
     return ["sweep.json", "sweep.md"]
-
-
-def _value(entry: Mapping[str, Any], key: str) -> str:
-    text = f"{format_number(number(entry, key))} {format_interval(interval(entry, f'{key}_ci95'))}"
-    return text.strip() or ABSENT

@@ -65,6 +65,11 @@ def format_interval(ends: Interval | None) -> str:
     return f"[{format_number(ends[0])}, {format_number(ends[1])}]" if ends else ""
 
 
+def format_value(value: float | None, ends: Interval | None) -> str:
+    """A number with its interval."""
+    return f"{format_number(value)} {format_interval(ends)}".strip()
+
+
 def format_percent(fraction: float | None) -> str:
     """A signed percentage, one decimal below 10 %."""
     if fraction is None:

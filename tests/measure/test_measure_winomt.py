@@ -7,7 +7,6 @@ import pandas
 import pytest
 from datasets import Dataset
 
-from hf_fairness.measure.translation_quality import translation_quality
 from hf_fairness.measure.winomt import WinoMTConfig, winomt
 from hf_fairness.measure.winomt_data import (
     as_rows,
@@ -16,6 +15,7 @@ from hf_fairness.measure.winomt_data import (
     read_translations,
     read_winomt,
 )
+from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.utils import FairnessWarning
 
 SENTENCE = "The developer argued with the designer because {} did not like the design."

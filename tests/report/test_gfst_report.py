@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hf_fairness.report.gfst import gfst_card_section, gfst_model_index, write_gfst_report
-from hf_fairness.report.gfst_tables import cautions, findings, gfst_table, headline, kept_table
+from hf_fairness.report.gfst_record import cautions, kept_table
+from hf_fairness.report.gfst_tables import findings, gfst_table, headline
 
 
 def scores(accuracy: float, delta_r: float) -> dict[str, Any]:

@@ -12,7 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diet_world import rows, vectors
+from record_case import through_json, verdicts
 
+from hf_fairness.report.data_diet import COLUMNS, findings, headline
+from hf_fairness.report.data_diet_record import data_diet_record
+from hf_fairness.report.figures import FIGURES
 from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietConfig
@@ -98,6 +102,66 @@ def test_the_report_is_whole(found):
     scores = written["stability"]
     assert scores["by_epoch"][0] == 1.0
     assert -1 <= scores["by_seed"]["ge"]["least"] <= scores["by_seed"]["ge"]["mean"] <= 1
+
+
+def test_the_record_has_the_numbers_and_verdicts_of_the_tables(found):
+    record = through_json(data_diet_record(found))
+    roles = {arm.name: arm.role for arm in record.arms}
+    best = found["best"]["ranking"]
+    assert roles[best] == "method"
+    assert (roles["vanilla"], roles["cda"]) == ("original", "rival")
+    assert roles["random"] == ("method" if best == "random" else "control")
+    for measure in record.measures:
+        part, key = measure.id.split("/")
+        assert measure.interval_over == "seeds"
+        assert (measure.part == "validation") == (part == "validation") == measure.detail
+        for arm, value in measure.values.items():
+            line = found["table"][arm]["measures"][part][key]
+            assert (value.value, value.ci95) == (line["mean"], tuple(line["ci95"]))
+    titles = {COLUMNS[part, key]: f"{part}/{key}" for part, key in COLUMNS}
+    names, said = {arm.title: arm.name for arm in record.arms}, verdicts(record)
+    told = [(kind, line.partition(": ")[0]) for kind, lines in findings(found).items() for line in lines]
+    assert len(told) >= 10
+    for kind, head in told:
+        title, _, other = head.rpartition(" against ")
+        assert said[titles[title], best, names[other]] == kind, head
+    assert record.outcome in headline(found)
+    assert [make(record) is not None for make in FIGURES["data-diet"].values()] == [True] * 5
+    assert any("group metrics" in line for line in record.not_measured)
+
+
+def test_the_record_says_where_nothing_was_chosen(found):
+    table = {name: line for name, line in found["table"].items() if name in grid.BASELINES}
+    record = through_json(data_diet_record({**found, "best": None, "table": table, "skipped": {"cds": "too few"}}))
+    assert record.arm("method") is None
+    assert record.gaps == ()
+    assert "nothing was chosen" in record.outcome
+    assert record.not_measured[0] == "The baseline CDS: too few"
+
+
+def test_the_random_ranking_is_the_control_unless_it_is_the_best(found):
+    record = data_diet_record({**found, "best": {**found["best"], "ranking": "random"}})
+    assert record.arm("method").name == "random"
+    assert record.arm("control") is None
+    record = data_diet_record({**found, "best": {**found["best"], "ranking": "healthy_random"}})
+    measure = next(measure for measure in record.measures if measure.id == "test/counterfactual_parity")
+    control = record.gap(measure, record.arm("control"), record.arm("original"))
+    gap = found["table"]["random"]["against"]["vanilla"]["test"]["counterfactual_parity"]
+    assert (control.difference, control.ci95, control.p_value) == (
+        pytest.approx(gap["difference"]), tuple(gap["ci95"]), gap["p_value"]
+    )  # fmt: skip
+
+
+def test_texts_that_chose_are_no_test(found):
+    arguments = {**found["arguments"], "select_by": "demographic_parity"}
+    table = {
+        name: {**line, "measures": {**line["measures"], "groups": {"demographic_parity": {"mean": 0.9, "ci95": None}}}}
+        for name, line in found["table"].items()
+    }
+    record = data_diet_record({**found, "arguments": arguments, "table": table})
+    assert {measure.part for measure in record.measures if measure.id.startswith("groups/")} == {"validation"}
+    assert "too favourable" in record.cautions[-1]
+    assert record.outcome.startswith("Chosen on the texts of different groups")
 
 
 def test_the_saved_head_predicts_as_the_chosen_cell_did(found, encoder):

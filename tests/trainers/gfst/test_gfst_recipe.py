@@ -9,9 +9,12 @@ import gfst_world
 import pytest
 from datasets import load_from_disk
 from gfst_case import arguments, config, shows, stages
+from record_case import through_json, verdicts
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.measure.translation import translate
+from hf_fairness.report.gfst_record import gfst_record, name_of
+from hf_fairness.report.gfst_tables import columns, findings
 from hf_fairness.trainers.recipes import run_gfst
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
@@ -134,3 +137,33 @@ def test_the_model_opens_and_translates(whole):
     found = translate(model, tokenizer, texts, num_beams=1)
     assert found == json.loads((out / "predict_gfst" / "translations.json").read_text())["winomt"][:20]
     assert any(shows(text, "male") for text in found)
+
+
+def test_the_record_has_the_numbers_and_verdicts_of_the_tables(whole):
+    """They differ only where the sign of a gap changes: the distance to 0 decides there, not the difference."""
+    _, report = whole
+    record = through_json(gfst_record(report))
+    found, titles = verdicts(record), {title: f"{part}/{key}" for (part, key), (title, _) in columns(report).items()}
+    assert len(record.measures) == len(titles)
+    for measure in record.measures:
+        assert {arm: value.value for arm, value in measure.values.items()} == {
+            arm: scores[measure.metric] for arm, scores in report[measure.id.split("/")[0]].items()
+        }
+    told = {}
+    for kind, lines in findings(report).items():
+        for line in lines:
+            head, _, rest = line.partition(": ")
+            if kind == "unclear":
+                told |= {(titles[title], head.removeprefix("Against ")): kind for title in rest.split(", ")}
+            else:
+                title, _, other = head.rpartition(" against ")
+                told[titles[title], other] = kind
+    compared = {(part, name_of(other)): found[part, "gfst", other] for part, _, other in found}
+    differ = {key for key, kind in told.items() if compared[key] != kind}
+    by_id = {measure.id: measure for measure in record.measures}
+    names = {name_of(arm.name): arm.name for arm in record.arms}
+    for part, other in differ:
+        values = by_id[part].values
+        assert by_id[part].direction == "zero"
+        assert values["gfst"].value * values[names[other]].value <= 0
+    assert len(differ) < len(told)

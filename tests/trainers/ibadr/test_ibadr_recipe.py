@@ -8,9 +8,12 @@ import shutil
 import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
+from record_case import through_json, verdicts
 from transformers import AutoConfig
 
-from hf_fairness.report.ibadr import findings
+from hf_fairness.report.figures import FIGURES
+from hf_fairness.report.ibadr import detail_table, findings
+from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
 from hf_fairness.runs import Run
 from hf_fairness.trainers.ibadr_guards import LabelsAtChanceError
 from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, read_rows
@@ -103,6 +106,30 @@ def test_arms_and_comparisons(report):
     assert found["difference"] == pytest.approx(gap)
     assert set(report["partial_input"]) == {"original", "pool"}
     assert 0.0 <= report["leakage"]["by_set"]["planted"]["leak_share"] <= 1.0
+
+
+def test_the_record_has_the_numbers_and_verdicts_of_the_tables(report):
+    record = through_json(ibadr_record(report))
+    found, titles = verdicts(record), {measure.set: measure.id for measure in record.measures if not measure.detail}
+    assert set(titles) == set(report["results"])
+    for measure in record.measures:
+        if not measure.detail:
+            values = {arm: (value.value, list(value.ci95)) for arm, value in measure.values.items()}
+            assert values == {
+                arm: (each["accuracy"], each["accuracy_ci95"]) for arm, each in report["results"][measure.set].items()
+            }
+    assert len([measure for measure in record.measures if measure.detail]) == len(detail_table(report)) - 1
+    names = {arm.title: arm.name for arm in record.arms}
+    told = findings(report)
+    for kind, lines in told.items():
+        for line in lines:
+            title, _, rest = line.partition(": ")
+            one, _, other = rest.partition(": ")[0].partition(" against ")
+            if other:  # else a gold label, or labels of samples
+                assert found[titles[title], names[one], names[other]] == kind, line
+    lost = {measure for (measure, *pair), kind in found.items() if pair == ["ibadr", "base"] and kind == "worse"}
+    assert sum("/label/" in measure for measure in lost) == sum(", gold label " in line for line in told["worse"])
+    assert all(make(record) is not None for make in FIGURES["ibadr"].values())
 
 
 def test_report_files(report):
@@ -255,7 +282,7 @@ def test_labels_that_mean_little(case, tmp_path):
     assert judged["below_expected"]
     assert not agreement["at_chance"]
     assert agreement["agreement"] < judged["expected_agreement"] - 0.2
-    assert any(line.startswith("labels of the samples of round 1") for line in findings(found)["worse"])
+    assert any(line.startswith("Labels of the samples of round 1") for line in findings(found)["worse"])
 
 
 def _train_judge(case, folder):
@@ -283,6 +310,9 @@ def test_sweep(case, report, folder, tmp_path, capsys):
     print_tables(found)
     assert "IBADR − control" in capsys.readouterr().out
     assert "| seed | 1 |" in found["files"]["sweep.md"].read_text()
+    record = through_json(sweep_record(found))
+    shown = {measure.set: measure.values["ibadr"].value for measure in record.measures}
+    assert shown == {title: parts["arms"]["ibadr"]["mean"] for title, parts in found["over_seeds"].items()}
     for bad, message in (("threshold=1", "with one of n_bias_indicators"), ("seed=a", "expected a whole number")):
         with pytest.raises(ValueError, match=message):
             sweep_ibadr(case.arguments(tmp_path, sweep=[bad]), case.world.train, **given)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hf_fairness.report.ibadr import comparison_table, findings, guard_table, headline, results_table
-from hf_fairness.report.ibadr_plots import accuracy_plot, arm_name
+from hf_fairness.report.ibadr import comparison_table, findings, headline, results_table
+from hf_fairness.report.ibadr_plots import accuracy_plot
+from hf_fairness.report.ibadr_record import arm_name, guard_table
 
 
 def gap(low, high):

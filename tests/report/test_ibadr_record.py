@@ -1,0 +1,153 @@
+"""IBADR reports and sweeps as records: what got worse is found by gold label, and seeds are arms by model."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from record_case import through_json, verdicts
+
+from hf_fairness.report.figures import FIGURES
+from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
+
+
+def entry(value, width=0.02):
+    return {"accuracy": value, "accuracy_ci95": [value - width, value + width], "n": 100}
+
+
+def result(value, **labels):
+    return {**entry(value), "labels": {name: entry(each) for name, each in labels.items()}, "by": {}}
+
+
+def gap(low, high):
+    return {"difference": (low + high) / 2, "difference_ci95": [low, high], "p_value": 0.01}
+
+
+ROUND = {
+    "round": 1,
+    "pool": {"counts": [1, 3], "mean": 0.7, "n": 4},
+    "counts": {"drawn": 10, "accepted": 4, "low_confidence": 3, "repeated": 2, "unended": 1},
+    "degrees": {side: {"counts": [2, 1], "mean": 0.3, "n": 3} for side in ("before", "after")},
+    "generator": {"loss": 2.0},
+    "judge": {"below_expected": True, "expected_agreement": 0.9},
+    "agreement": {"before": {"agreement": 0.4, "agreement_ci95": [0.3, 0.5], "chance": 0.33}},
+    "examples": [],
+}
+
+
+@pytest.fixture
+def report():
+    """No clear change on the validation rows as a whole, for one gold label lost what the other won."""
+    return {
+        "arguments": {"model_name_or_path": "org/model", "seed": 0},
+        "data": {"train": {"n": 1000}, "columns": ["premise", "hypothesis"], "label_names": ["yes", "no"]},
+        "rounds": [copy.deepcopy(ROUND)],
+        "pool": {"n": 1500, "n_original": 1000, "n_added": 500},
+        "arms": {name: {"n_rows": 1000, "steps": 50} for name in ("base", "ibadr", "ibadr_200", "control")},
+        "results": {
+            "dev": {
+                "base": result(0.9, yes=0.9, no=0.9),
+                "ibadr": result(0.89, yes=0.99, no=0.8),
+                "ibadr_200": result(0.9, yes=0.9, no=0.9),
+                "control": result(0.9, yes=0.9, no=0.9),
+            },
+            "hans": {name: result(value) for name, value in (("base", 0.5), ("ibadr", 0.65), ("control", 0.5))},
+        },
+        "comparisons": {
+            "dev": {"ibadr - base": gap(-0.03, 0.01), "ibadr - control": gap(-0.05, -0.01)},
+            "hans": {"ibadr - base": gap(0.1, 0.2)},
+        },
+        "partial_input": {"original": {"accuracy": 0.8, "accuracy_ci95": [0.7, 0.9], "gain": 0.3}},
+        "leakage": {"by_set": {"hans": {"leak_share": 0.25, "leak_share_ci95": [0.2, 0.3]}}},
+        "meta": {"convention": "as said here", "seed": 0, "versions": {}},
+    }
+
+
+def test_arms_and_measures(report):
+    record = through_json(ibadr_record(report))
+    assert [(arm.name, arm.role) for arm in record.arms] == [
+        ("base", "original"), ("ibadr", "method"), ("ibadr_200", "variant"), ("control", "control")
+    ]  # fmt: skip
+    assert record.arms[2].title == "IBADR, 200 added rows"
+    assert record.arms[0].training == {"n_rows": 1000, "steps": 50}
+    kinds = {measure.id: (measure.kind, measure.part, measure.detail) for measure in record.measures}
+    assert kinds == {
+        "dev/accuracy": ("utility", "validation", False),
+        "challenge/hans/accuracy": ("bias", "test", False),
+        "dev/label/yes/accuracy": ("utility", "validation", True),
+        "dev/label/no/accuracy": ("utility", "validation", True),
+    }
+    assert record.outcome == "500 rows were added to 1,000 in 1 rounds."
+    assert any("Test rows: none were given" in line for line in record.not_measured)
+
+
+def test_a_gold_label_that_lost_is_found(report):
+    found = verdicts(ibadr_record(report))
+    assert found["dev/accuracy", "ibadr", "base"] == "unclear"
+    assert found["dev/accuracy", "ibadr", "control"] == "worse"
+    assert found["challenge/hans/accuracy", "ibadr", "base"] == "improved"
+    assert found["challenge/hans/accuracy", "ibadr", "control"] == "improved"  # not paired here: the intervals decide
+    assert found["dev/label/no/accuracy", "ibadr", "base"] == "worse"
+    assert found["dev/label/yes/accuracy", "ibadr", "base"] == "improved"
+    assert not any("ibadr_200" in key for key in found)
+
+
+def test_poor_labels_and_leaks_are_told(report):
+    record = ibadr_record(report)
+    assert record.cautions == (
+        "Labels of the samples of round 1: 0.400 [0.300, 0.500] agree with the judge; dev rows as biased would in "
+        "0.900, by chance 0.330",
+    )
+    rounds, guards = record.tables
+    assert ("drawn", "10") in rounds.rows
+    assert guards.rows[-1] == ("added rows that share text with hans (0)", "0.250 [0.200, 0.300]")
+    assert record.texts == {}
+
+
+def test_added_rows_are_shown_where_the_report_has_them(report):
+    report["rounds"][0]["examples"] = [{"premise": "a", "hypothesis": "b", "label": "yes"}]
+    (rows,) = ibadr_record(report).texts.values()
+    assert rows == ("premise: a; hypothesis: b; label: yes",)
+
+
+def test_pictures_are_drawn_from_the_record(report):
+    record = through_json(ibadr_record(report))
+    degrees, fates = (FIGURES["ibadr"][name](record) for name in ("bias_degrees", "samples"))
+    assert "round 1: mean 0.700 in the pool, 0.300 before, 0.300 after" in degrees.description
+    assert "round 1: added 40%, below the threshold 30%, not new 20%, not readable 10%" in fates.description
+    empty = ibadr_record({**report, "rounds": []})
+    assert [make(empty) for make in FIGURES["ibadr"].values()] == [None, None]
+
+
+def cell(name, value, accuracy):
+    return {
+        "name": name,
+        "value": value,
+        "rows": {"train": 100, "added": 10},
+        "results": {"dev": {"base": entry(0.5), "ibadr": entry(accuracy)}},
+    }
+
+
+def test_a_sweep_over_seeds_has_models_as_arms():
+    found = {"cells": [cell("seed", 0, 0.7), cell("seed", 1, 0.8)]}
+    found["over_seeds"] = {
+        "dev": {
+            "arms": {"base": {"mean": 0.5, "ci95": [0.4, 0.6]}, "ibadr": {"mean": 0.75, "ci95": [0.5, 1.0]}},
+            "differences": {"ibadr - base": {"difference": 0.25, "ci95": [0.1, 0.4], "p_value": 0.5}},
+        }
+    }
+    record = through_json(sweep_record(found))
+    (measure,) = record.measures
+    assert (measure.interval_over, measure.values["ibadr"].value) == ("seeds", 0.75)
+    assert [arm.role for arm in record.arms] == ["original", "method"]
+    assert verdicts(record) == {("dev/accuracy", "ibadr", "base"): "improved"}  # by the paired interval
+    assert record.tables[0].rows[1][:2] == ("seed", "0")
+
+
+def test_a_sweep_over_a_setting_is_a_table():
+    record = through_json(
+        sweep_record({"cells": [cell("n_bias_indicators", 2, 0.7), cell("n_bias_indicators", 4, 0.8)]})
+    )
+    assert (record.arms, record.measures) == ((), ())
+    assert record.outcome == "2 runs that differ in n_bias_indicators; all else alike."
+    assert [row[1] for row in record.tables[0].rows] == ["value", "2", "4"]
