@@ -137,7 +137,7 @@ def model_index_entries(record: Record) -> list[EvalResult]:
                 task_name=TASK_NAME,
                 dataset_type=f"hf-fairness-{slug}",
                 dataset_config=measure.set or None,
-                dataset_name=measure.set or measure.id.split("/")[0],
+                dataset_name=f"{measure.id.split('/')[0]} {measure.set}".strip(),
                 metric_type=measure.metric,
                 metric_name=measure.title,
                 metric_value=value.value,

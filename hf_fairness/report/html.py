@@ -11,7 +11,7 @@ from hf_fairness.report.card import conventions, facts, finding_lists
 from hf_fairness.report.figures import figures
 from hf_fairness.report.overview import strips
 from hf_fairness.report.summary import summarize
-from hf_fairness.report.tables import grids
+from hf_fairness.report.tables import grids, shown_arms
 from hf_fairness.report.text import DISCLAIMER
 from hf_fairness.utils import require
 
@@ -46,6 +46,7 @@ def render_html(record: Record) -> str:
         subject=subject,
         summary=summary,
         strips=strips(record),
+        shown=shown_arms(record),
         findings=[
             {"title": title, "kind": _KINDS.get(title, "no-clear-change"), "texts": texts, "empty": empty}
             for title, texts, empty in finding_lists(summary)

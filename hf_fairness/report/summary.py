@@ -55,7 +55,7 @@ def summarize(record: Record) -> Summary:
     if not pairs:
         shown = [measure for measure in record.measures if measure.kind != "context" and not measure.detail]
         return Summary(
-            headline=_single_headline(record),
+            headline=_single_headline(record, len(shown) or len(record.measures)),
             measured=tuple(_single_sentence(measure) for measure in shown) if len(record.arms) == 1 else (),
             others=tuple(_beside(record)),
             cautions=record.cautions,
@@ -142,18 +142,18 @@ def _single_sentence(measure: Measure) -> str:
     return "; ".join(parts) + "."
 
 
-def _single_headline(record: Record) -> str:
+def _single_headline(record: Record, n: int) -> str:
     if record.outcome:
         return record.outcome
     judged = [m for m in record.measures if m.kind == "bias" and m.direction == "zero" and m.ideal is not None]
     values = [(measure, next(iter(measure.values.values()))) for measure in judged]
-    if not record.measures:
+    if not n:
         return "Nothing was measured."
     if len(record.arms) > 1:
         return "The models were measured; there is none to compare them with."
     clear = [(m, v) for m, v in values if v.ci95 is not None and not v.ci95[0] <= (m.ideal or 0.0) <= v.ci95[1]]
     if not clear:
-        return f"{len(record.measures)} measures of one model; nothing to compare with."
+        return f"{n} measure{'s' if n > 1 else ''} of one model; nothing to compare with."
     most, value = max(clear, key=lambda pair: abs(pair[1].value - (pair[0].ideal or 0.0)))
     return (
         f"Of {len(values)} tests of association, {len(clear)} differ clearly from the ideal; furthest is "
@@ -195,10 +195,11 @@ def _best(pairs: list[tuple[Measure, Gap]]) -> tuple[Measure, Gap] | None:
 
 
 def _closed(measure: Measure, gap: Gap) -> float:
-    """The share of the distance to the ideal that is gone; at most 1."""
-    ideal = measure.ideal or 0.0
-    before, after = (abs(measure.values[name].value - ideal) for name in (gap.against, gap.arm))
-    return (before - after) / before if before > 0 else 0.0
+    """The share of the distance to the ideal that is gone; negative where it grew."""
+    before, after = (measure.values[name].value for name in (gap.against, gap.arm))
+    gone = cost(before, measure.ideal, measure.direction) - cost(after, measure.ideal, measure.direction)
+    distance = abs(before - (measure.ideal or 0.0))
+    return gone / distance if distance > 0 else 0.0
 
 
 def _control_part(record: Record, measure: Measure) -> str:
@@ -206,7 +207,8 @@ def _control_part(record: Record, measure: Measure) -> str:
     if control is None or control.name not in measure.values:
         return "There is no control to say how much of it any training would have done"
     gap = record.gap(measure, method, control)
-    sure = "clearly further from the ideal" if gap and gap.verdict == "improved" else "which cannot be told from it"
+    said = {"improved": "clearly further from the ideal", "worse": "clearly nearer to the ideal"}
+    sure = said.get(gap.verdict if gap else "", "which cannot be told from it")
     return f"The control came to {format_number(measure.values[control.name].value)}, {sure}"
 
 
@@ -219,8 +221,12 @@ def _cost_part(pairs: list[tuple[Measure, Gap]]) -> str:
         measure, gap = min(lost, key=lambda pair: (pair[0].detail, _closed(*pair)))
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         return f"It cost: {measure.title}, {_arrow(measure, gap)}{more}"
-    if any(gap.verdict in JUDGED for _, gap in useful):
+    if any(gap.verdict in ("improved", "no clear change") for _, gap in useful):
         return "No measure of utility clearly fell"
+    undecided = [pair for pair in useful if pair[1].verdict == "no interval"]
+    if undecided:
+        measure, gap = undecided[0]
+        return f"What it cost cannot be told without intervals: {measure.title}, {_arrow(measure, gap)}"
     return f"Beside it: {useful[0][0].title}, {_arrow(*useful[0])}"
 
 
@@ -271,6 +277,13 @@ def _cautions(record: Record, pairs: list[tuple[Measure, Gap]]) -> Iterator[str]
         yield from _control_cautions(record, pairs, method, control)
     if not any(measure.kind == "utility" for measure, _ in pairs):
         yield "No utility was compared, so it stays open what the change cost."
+    original = record.arm("original")
+    if lost := [m.title for m in record.measures if original and original.name in m.values and not _has(m, method)]:
+        yield f"Measured before but not after: {' · '.join(lost)}."
+
+
+def _has(measure: Measure, arm: Arm | None) -> bool:
+    return arm is not None and arm.name in measure.values
 
 
 def _control_cautions(
@@ -284,6 +297,6 @@ def _control_cautions(
     ]
     if same:
         yield (
-            f"The control cannot be told from the method on: {' · '.join(same)}. There the improvement may come "
+            f"The method is not clearly better than the control on: {' · '.join(same)}. There the improvement may come "
             "from the training as such."
         )

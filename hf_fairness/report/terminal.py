@@ -27,7 +27,8 @@ def text_report(record: Record, *, width: int | None = None) -> str:
     if summary.counts:
         blocks.append(_wrapped(summary.counts, width))
     blocks += [block for block in _findings(summary, width) if block]
-    return "\n\n".join(filter(None, blocks))
+    text = "\n\n".join(filter(None, blocks))
+    return "".join(letter for letter in text if letter.isprintable() or letter == "\n")  # a name commands no terminal
 
 
 def _wrapped(text: str, width: int, mark: str = "") -> str:

@@ -156,7 +156,7 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from flatten(value, f"{name}.")
         elif isinstance(value, (list, tuple)):
             if all(isinstance(item, (str, int, float)) for item in value):
-                yield name, ", ".join(map(str, value))
+                yield name, ", ".join(map(display_name, value))
         elif isinstance(value, float):
             yield name, f"{value:.6g}"
         else:

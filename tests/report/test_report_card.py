@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 from pathlib import Path
 
@@ -10,18 +11,21 @@ import pytest
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
+from tiny_record import LESS, SAME, measure, record
 
+from hf_fairness.record import Record
 from hf_fairness.report import (
+    audit_record,
     card_metadata,
     card_section,
-    delta_table,
     model_index_entries,
     render_html,
     summarize,
-    text_table,
+    text_report,
     update_card,
     write_report,
 )
+from hf_fairness.report.markdown import escape_markdown
 
 CARD = """---
 # a comment of the author
@@ -74,13 +78,18 @@ def front(text: str) -> dict:
 
 
 @pytest.fixture
-def section(before, after, control, training) -> str:
-    return card_section(after, before=before, control=control, training=training)
+def found(before, after, control, training) -> Record:
+    return audit_record(after, before=before, control=control, training=training, command="ccd")
 
 
 @pytest.fixture
-def metadata(after) -> dict:
-    return card_metadata(after, "minilm-ccd", base_model="sentence-transformers/all-MiniLM-L6-v2")
+def section(found) -> str:
+    return card_section(found)
+
+
+@pytest.fixture
+def metadata(found) -> dict:
+    return card_metadata(found, "minilm-ccd", base_model="sentence-transformers/all-MiniLM-L6-v2")
 
 
 def test_section_says_what_has_to_be_said(section):
@@ -93,18 +102,33 @@ def test_section_says_what_has_to_be_said(section):
     assert "240 texts, 12 skipped" in section
     assert "p (word-clustered)" in section
     assert "rho: 0.4871" in section
+    assert "### Settings" not in section  # none were given
+    for word in ("sentence-transformers/all-MiniLM-L6-v2", "out/minilm-ccd", "gender", "2026-01-15T10:00:00+00:00"):
+        assert escape_markdown(word) in section
+    assert "Intervals are over the items at hand, not over other trainings." in section
+
+
+def test_what_the_control_is_stands_in_the_section(before, after, control, training):
+    said = card_section(audit_record(after, before=before, control=control, training=training | {"control": "half"}))
+    assert "- control: half" in said
+
+
+def test_settings_and_methods_of_p_values(before):
+    section = card_section(audit_record(before, asked={"seed": 3, "dataset": None, "max_rows": 5000}))
+    assert "### Settings\n\n- seed: 3\n- max\\_rows: 5000\n\n### " in section
+    assert "p-values of SEAT.exact: tests 6, 6b, 7, 7b, 8, 8b, 1, 2" in section
 
 
 def test_worsened_utility_is_in_the_section(before, after):
     after["utility"] |= {"sts_spearman": 0.5, "sts_spearman_ci95": [0.49, 0.51]}
-    text = card_section(after, before=before)
+    text = card_section(audit_record(after, before=before))
     worse = text[text.index("**Got worse**") : text.index("**Improved**")]
     assert "0.500" in worse
 
 
 def test_nothing_worse_is_said_too(minimal):
     before, after = minimal
-    text = card_section(after, before=before)
+    text = card_section(audit_record(after, before=before))
     assert "No measure here got clearly worse." in text
     assert "No utility was compared" in text
 
@@ -118,29 +142,31 @@ def without_intervals(value):
 
 def test_audits_without_intervals_are_shown_and_nothing_is_judged(before, after, control, training, tmp_path):
     old, new, same = (without_intervals(audit) for audit in (before, after, control))
+    found = audit_record(new, before=old, control=same, training=training)
+    alone = audit_record(new)
     for text in (
-        card_section(new, before=old, control=same, training=training),
-        card_section(new),
-        render_html(new, before=old, control=same, training=training),
-        text_table(delta_table(new, old, same)),
-        summarize(delta_table(new, old, same)),
+        *(make(each) for make in (card_section, render_html, text_report) for each in (found, alone)),
+        summarize(found),
     ):
         assert "None" not in str(text)
         assert "nan" not in str(text)
-    rows = delta_table(new, old, same)
-    assert not {row.verdict for row in rows} & {"improved", "worse"}
-    assert write_report(new, tmp_path, before=old, control=same, training=training)
-    assert all(entry.metric_args["ci95"] is None for entry in model_index_entries(new))
+    assert not {gap.verdict for gap in found.gaps} & {"improved", "worse"}
+    assert write_report(found, tmp_path)
+    entries = model_index_entries(found)
+    assert entries
+    assert all(entry.metric_args["ci95"] is None for entry in entries)
 
 
-def test_table_has_equal_columns_whatever_the_names(before, after):
-    after["cced"]["a|b\n| c `x` <script>"] = after["cced"].pop("built-in")
+def test_tables_have_equal_columns_whatever_the_names(before, after):
+    evil = "a|b\n| c `x` <script>"
+    after["cced"][evil] = after["cced"].pop("built-in")
     before["model"] = "x](http://evil) <b> | *y*"
-    text = card_section(after, before=before)
-    table = [line for line in text.splitlines() if line.startswith("| ") or line.startswith("|--")]
-    counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert len(table) > 15
-    assert counts == {7}
+    text = card_section(audit_record(after, before=before, name=evil, asked={evil: evil}))
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) == 4
+    assert sum(table.count("\n") for table in tables) > 20
+    for table in tables:
+        assert {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()} == {7}
     assert "<script>" not in text
     assert "<b>" not in text
     assert not re.search(r"(?<!\\)\]\(", text)
@@ -149,13 +175,14 @@ def test_table_has_equal_columns_whatever_the_names(before, after):
 
 def test_section_hides_local_folders(before, after, training):
     before["model"] = "/private/place/minilm"
-    text = card_section(after, before=before, training=training | {"output_dir": "/private/place/out"})
+    training |= {"output_dir": "/private/place/out", "files": ["/private/a.csv", "/private/b.csv"]}
+    text = card_section(audit_record(after, before=before, training=training, asked={"dataset": "/private/place/c"}))
     assert "/private" not in text
     assert "minilm" in text
 
 
-def test_entries_round_trip(after):
-    entries = model_index_entries(after)
+def test_entries_round_trip(found):
+    entries = model_index_entries(found)
     assert len(entries) >= 13
     assert all(isinstance(entry, EvalResult) for entry in entries)
     index = eval_results_to_model_index("m", entries)
@@ -165,11 +192,39 @@ def test_entries_round_trip(after):
         (e.dataset_name, e.metric_type, e.metric_value) for e in entries
     }
     by_name = {(e.dataset_name, e.metric_type): e for e in again}
-    one = by_name["CCED built-in", "cced"]
+    one = by_name["cced built-in", "cced"]
     assert one.metric_value == 0.021
     assert one.metric_args["ideal"] == 0.0
     assert one.metric_args["ci95"] == pytest.approx([0.021 * 0.93, 0.021 * 1.07])
-    assert by_name["SEAT 6", "effect_size"].metric_value == 1.102
+    assert one.metric_args["direction"] == "lower"
+    assert one.metric_args["sample"] == "240 texts, 12 skipped"
+    assert one.metric_args["control"] == 0.091
+    assert (one.metric_args["attribute"], one.metric_args["language"]) == ("gender", "en")
+    assert by_name["seat 6", "effect_size"].metric_value == 1.102
+    assert not {e.metric_type for e in entries} & {"cced_signed", "mean_distance"}  # context, no result
+
+
+def test_entries_are_those_of_the_model_that_the_card_describes():
+    found = record(measure("m", control=0.9, **LESS), measure("lost", "utility", original=0.5))
+    (entry,) = model_index_entries(found)
+    assert (entry.metric_value, entry.metric_args["control"]) == (0.4, 0.9)
+    (alone,) = model_index_entries(record(measure("m", original=0.5)))
+    assert alone.metric_value == 0.5
+    assert "control" not in alone.metric_args
+
+
+@pytest.mark.parametrize(
+    ("command", "task"), [("audit", "feature-extraction"), ("ccd", "feature-extraction"), ("gfst", "translation")]
+)
+def test_the_task_is_that_of_the_model(command, task):
+    made = dataclasses.replace(record(measure("m", **SAME)), command=command)
+    assert [entry.task_type for entry in model_index_entries(made)] == [task]
+
+
+def test_sets_that_share_a_metric_stay_apart(found):
+    """The Hub groups results by task and type of the data set."""
+    entries = model_index_entries(found)
+    assert len({(entry.dataset_type, entry.metric_type) for entry in entries}) == len(entries)
 
 
 def test_metadata_is_valid(metadata):
@@ -181,10 +236,22 @@ def test_metadata_is_valid(metadata):
     assert set(again["tags"]) == {"hf-fairness", "bias-mitigation"}
 
 
-def test_metadata_leaves_local_paths_out(after, tmp_path):
-    assert "base_model" not in card_metadata(after, base_model=str(tmp_path))
-    assert card_metadata({}, "m") == {"tags": ["hf-fairness", "bias-mitigation"]}
-    assert card_metadata({}, "m", mitigated=False)["tags"] == ["hf-fairness"]
+def test_metadata_leaves_local_paths_out(found, after, tmp_path):
+    metadata = card_metadata(found, base_model=str(tmp_path))
+    assert "base_model" not in metadata
+    after["model"] = "/private/place/minilm"
+    assert card_metadata(audit_record(after))["model-index"][0]["name"] == "minilm"
+    for nothing in (None, audit_record({})):
+        assert card_metadata(nothing, "m") == {"tags": ["hf-fairness", "bias-mitigation"]}
+        assert card_metadata(nothing, "m", mitigated=False)["tags"] == ["hf-fairness"]
+
+
+def test_texts_of_a_person_stand_in_no_card(after):
+    after["texts"] = {"mine": [["My secret text.", 0.4321]]}
+    found = audit_record(after)
+    assert "My secret text. (0.432)" in card_section(found, texts=True)
+    assert "secret" not in card_section(found) + str(card_metadata(found))
+    assert "largest gap" not in card_section(found)
 
 
 def test_update_keeps_what_others_wrote(section, metadata):
@@ -207,18 +274,20 @@ def test_update_keeps_what_others_wrote(section, metadata):
 
 
 def test_update_is_idempotent(section, metadata, after):
+    """Our earlier section and entries are replaced; those of others stay."""
     once = update_card(CARD, section, metadata)
     assert update_card(once, section, metadata) == once
     after["cced"]["built-in"]["cced"] = 0.0777
     del after["probe"]
-    twice = update_card(once, card_section(after), card_metadata(after, "minilm-ccd"))
+    new = audit_record(after)
+    twice = update_card(once, card_section(new), card_metadata(new, "minilm-ccd"))
     assert twice.count("hf-fairness:begin") == 1
     results = front(twice)["model-index"][0]["results"]
     assert len([r for r in results if r["task"]["type"] == "semantic-similarity"]) == 1
     assert not [r for r in results if r["dataset"]["type"].startswith("hf-fairness-probe")]
     values = [m["value"] for r in results for m in r["metrics"] if m["type"] == "cced"]
     assert sorted(values) == [0.034, 0.0777]
-    assert update_card(twice, card_section(after), card_metadata(after, "minilm-ccd")) == twice
+    assert update_card(twice, card_section(new), card_metadata(new, "minilm-ccd")) == twice
 
 
 def test_section_of_the_author_is_kept(section, metadata):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hf_fairness.report import card_section, render_html
+from hf_fairness.report import audit_record, card_section, render_html
 from hf_fairness.report.sweep import sweep_table
 
 SWEEP = [
@@ -25,7 +25,11 @@ def test_no_sweep_no_table():
 
 def test_it_stands_in_page_and_card():
     audit = {"model": "m", "cced": {"built-in": {"cced": 0.1, "cced_ci95": [0.05, 0.2], "n": 10}}}
-    for text in (render_html(audit, training={"sweep": SWEEP}), card_section(audit, training={"sweep": SWEEP})):
+    swept = audit_record(audit, training={"sweep": SWEEP})
+    for text in (render_html(swept), card_section(swept)):
         assert "Sweep over beta" in text
         assert "0.010 [0.005, 0.020]" in text
-    assert "Sweep over beta" not in card_section(audit)
+        assert "One seed each" in text
+        assert "similarity structure far from 1" in text
+    assert "Sweep over beta" not in card_section(audit_record(audit))
+    assert "sweep" not in swept.arm("method").training

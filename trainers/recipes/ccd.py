@@ -110,7 +110,7 @@ def run_ccd(
         )
         about = pipeline.about(pipeline.record(after, sides))
         model = lambda folder: pipeline.publishable(folder, about)  # noqa: E731
-        run.stage("model", model, inputs=[run.key("train"), inputs], version=2)
+        run.stage("model", model, inputs=[run.key("train"), inputs, arguments.name], version=2)
         folder = run.folder("report")
         return {
             "model": run.folder("model"),
