@@ -92,7 +92,9 @@ def test_every_kind_of_measure_reads_its_paired_interval():
                 "accuracy": 0.8, "accuracy_ci95": [0.5, 1.0], "accuracy_change_ci95": [-0.2, -0.1], "chance": 0.5,
             }
         },
-        "utility": {"sts": {"sts_spearman": 0.7, "sts_spearman_ci95": [0, 1], "sts_spearman_change_ci95": [-0.2, -0.1]}},
+        "utility": {
+            "sts": {"sts_spearman": 0.7, "sts_spearman_ci95": [0, 1], "sts_spearman_change_ci95": [-0.2, -0.1]}
+        },
     }  # fmt: skip
     before = copy.deepcopy(after)
     before["seat"]["mean_abs_effect_size"] = before["seat"]["tests"]["6"]["effect_size"] = 1.35

@@ -109,8 +109,13 @@ def test_cautions_of_the_record_come_first():
 
 @pytest.mark.parametrize(
     ("ideal", "ours", "said"),
-    [(0.0, 0.7, "moved the right way"), (0.0, 1.2, "moved the wrong way"), (0.0, 1.0, "unchanged")]
-    + [(2.0, 1.2, "moved the right way"), (2.0, 0.7, "moved the wrong way")],
+    [
+        (0.0, 0.7, "moved the right way"),
+        (0.0, 1.2, "moved the wrong way"),
+        (0.0, 1.0, "unchanged"),
+        (2.0, 1.2, "moved the right way"),
+        (2.0, 0.7, "moved the wrong way"),
+    ],
 )
 def test_what_cannot_be_decided_says_where_it_moved(ideal, ours, said):
     summary = summarize(record(measure("m", direction="zero", ideal=ideal, original=1.0, ours=ours)))
@@ -141,8 +146,8 @@ def test_headline_says_what_changed_most_the_control_and_the_cost():
         measure("use", "utility", "higher", 1.0, **SAME),
     )
     assert told == (
-        "Changed most: most, 1.000 → 0.400 (60\N{NO-BREAK SPACE}% of the way to 0). The control came to 0.980, clearly further from the "
-        "ideal. No measure of utility clearly fell."
+        "Changed most: most, 1.000 → 0.400 (60\N{NO-BREAK SPACE}% of the way to 0). The control came to 0.980, clearly "
+        "further from the ideal. No measure of utility clearly fell."
     )
 
 
