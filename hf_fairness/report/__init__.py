@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -65,7 +66,7 @@ def write_report(
     Raises:
         ImportError: ``html=True`` without the extra ``report``; nothing is written then.
     """
-    from hf_fairness.runs import atomic_write_json, atomic_write_text
+    from hf_fairness.runs import atomic_write_text
 
     folder = Path(output_dir)
     if html is None:
@@ -77,15 +78,20 @@ def write_report(
                 FairnessWarning,
                 stacklevel=2,
             )
-    texts = {"markdown": ("report.md", card_section(record, texts=True))}
+    texts = {
+        "json": ("record.json", _json(record.to_json())),
+        "markdown": ("report.md", card_section(record, texts=True)),
+    }
     if html:
         texts["html"] = ("report.html", render_html(record))
         texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in figures(record).items()}
-    values = {"json": ("record.json", record.to_json())}
     if result is not None:
-        values["results"] = ("results.json", plain(result))
-    for name, value in values.values():
-        atomic_write_json(folder / name, value)
+        texts["results"] = ("results.json", _json(plain(result)))
     for name, text in texts.values():
         atomic_write_text(folder / name, text)
-    return {kind: folder / name for kind, (name, _) in (values | texts).items()}
+    return {kind: folder / name for kind, (name, _) in texts.items()}
+
+
+def _json(value: Any) -> str:
+    """JSON in the order of the value: reports list facts, and colour groups, in that order."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
