@@ -75,13 +75,14 @@ def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> R
 
     Returns:
         The record; numbers are means over seeds. The fairest ranking is the method, and compared with every other
-        model: with vanilla and CDA in pairs over seeds, with others by the intervals. Where nothing was chosen, there
-        is no method, and the outcome says so.
+        model on test texts and texts of groups: with vanilla and CDA in pairs over seeds, with others by the intervals.
+        The validation texts chose it, so nothing is compared on them. Where nothing was chosen, there is no method, and
+        the outcome says so.
     """
     arguments, meta = mapping(report, "arguments"), mapping(report, "meta")
     table, best = report["table"], chosen(report)
     roles = {arm: _role(arm, best) for arm in table}
-    pairs = [(best, other) for other in table if best is not None and other != best]
+    pairs = [] if best is None else [(best, other) for other in table if other != best]
     pairs += [(arm, VANILLA) for arm, role in roles.items() if role == "control"]
     measures = tuple(_measures(report))
     return Record(
@@ -93,7 +94,7 @@ def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> R
             for arm, line in table.items()
         ),
         measures=measures,
-        gaps=compare(measures, [(str(one), other) for one, other in pairs], _paired(table)),
+        gaps=compare((each for each in measures if not each.detail), pairs, _paired(table)),
         asked=dict(arguments),
         subject={key: arguments[key] for key in ("attribute", "language") if key in arguments}
         | {key: value for key, value in mapping(report, "data").items() if key in ("positive_label", "classes")},

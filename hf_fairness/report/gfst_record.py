@@ -77,10 +77,10 @@ def gfst_record(report: Mapping[str, Any], *, name: str | None = None) -> Record
         gaps=compare(measures, [(GFST, other) for other in others], _paired(report)),
         asked={**arguments, "training": report.get("training")},
         subject={
-            "attribute": arguments.get("attribute"),
+            "attribute": arguments.get("attribute", ""),
             "languages": languages,
             "groups": report["groups"],
-            "method": report.get("method"),
+            "trained by": str(report.get("method", "")).replace("_", " "),
         },
         outcome=""
         if mapping(report, "winomt")
@@ -111,7 +111,7 @@ def name_of(model: str) -> str:
 
 
 def _about(model: str) -> tuple[str, Role, str]:
-    return ARMS.get(model, (model, "variant", f"trained on the pairs about the group {model} alone"))
+    return ARMS.get(model, (f"{model} pairs only", "variant", f"trained on the pairs about the group {model} alone"))
 
 
 def _plain_values(arm: Mapping[str, Any]) -> dict[str, Any]:

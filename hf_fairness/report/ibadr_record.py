@@ -99,7 +99,8 @@ def ibadr_record(report: Mapping[str, Any], *, name: str | None = None) -> Recor
         asked=dict(arguments),
         subject={key: data[key] for key in ("columns", "label_names") if key in data}
         | {f"{part} rows": data[part]["n"] for part in ("train", "dev", "test") if part in data},
-        outcome=f"{pool['n_added']:,} rows were added to {pool['n_original']:,} in {len(rounds)} rounds.",
+        outcome=f"{pool['n_added']:,} rows were added to {pool['n_original']:,} in {len(rounds)} "
+        f"{'round' if len(rounds) == 1 else 'rounds'}.",
         cautions=tuple(poor_labels(report)),
         tables=tuple(
             Table(title, tuple(map(tuple, rows)), note)
@@ -335,7 +336,7 @@ def sweep_record(found: Mapping[str, Any], *, name: str | None = None) -> Record
         measures=tuple(measures),
         gaps=compare(measures, dict.fromkeys((one, other) for _, one, other in paired), paired),
         subject={"runs": len(cells), "varied": varied},
-        outcome=f"{len(cells)} runs that differ in {', '.join(varied)}; all else alike.",
+        outcome=f"Varied, one thing at a time: {', '.join(varied)}; runs: {len(cells)}.",
         tables=(
             Table("Accuracy of every run", tuple(map(tuple, sweep_rows(found))), "Brackets: 95 % intervals over rows."),
         ),

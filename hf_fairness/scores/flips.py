@@ -44,10 +44,10 @@ MEASURES = {
         "both directions cancel in it, not in the flip rate.",
     ),
     "counterfactual_equal_opportunity_1": Declared(
-        "the same among texts whose label is positive (paired EqOpp1)", "bias", 1.0, "higher"
+        "versions of a positive text get the positive label equally often (paired EqOpp1)", "bias", 1.0, "higher"
     ),
     "counterfactual_equalized_odds": Declared(
-        "the same among texts of both labels (paired EqOdd)", "bias", 1.0, "higher"
+        "versions of a text of either label get the positive label equally often (paired EqOdd)", "bias", 1.0, "higher"
     ),
     "kept_flipped_parity": Declared(
         "texts as they are and flipped ones get the positive label equally often (the paper's DP)",

@@ -46,9 +46,11 @@ MEASURES = {
         "texts of all groups get the positive label equally often (group DP)", "bias", 1.0, "higher"
     ),
     "equal_opportunity_1": Declared(
-        "the same among texts whose label is positive (group EqOpp1)", "bias", 1.0, "higher"
+        "positive texts of all groups get the positive label equally often (group EqOpp1)", "bias", 1.0, "higher"
     ),
-    "equalized_odds": Declared("the same among texts of both labels (group EqOdd)", "bias", 1.0, "higher"),
+    "equalized_odds": Declared(
+        "texts of either label of all groups get the positive label equally often (group EqOdd)", "bias", 1.0, "higher"
+    ),
 }
 
 

@@ -77,7 +77,7 @@ def test_arms_and_measures(report):
         "dev/label/yes/accuracy": ("utility", "validation", True),
         "dev/label/no/accuracy": ("utility", "validation", True),
     }
-    assert record.outcome == "500 rows were added to 1,000 in 1 rounds."
+    assert record.outcome == "500 rows were added to 1,000 in 1 round."
     assert any("Test rows: none were given" in line for line in record.not_measured)
 
 
@@ -149,5 +149,5 @@ def test_a_sweep_over_a_setting_is_a_table():
         sweep_record({"cells": [cell("n_bias_indicators", 2, 0.7), cell("n_bias_indicators", 4, 0.8)]})
     )
     assert (record.arms, record.measures) == ((), ())
-    assert record.outcome == "2 runs that differ in n_bias_indicators; all else alike."
+    assert record.outcome == "Varied, one thing at a time: n_bias_indicators; runs: 2."
     assert [row[1] for row in record.tables[0].rows] == ["value", "2", "4"]
