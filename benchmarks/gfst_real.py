@@ -81,7 +81,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/filters/apertium.py",
         "hf_fairness/filters/grammatical.py",
         "hf_fairness/measure/translation.py",
-        "hf_fairness/measure/translation_quality.py",
+        "hf_fairness/scores/translation_quality.py",
         "hf_fairness/measure/winomt.py",
         "hf_fairness/scores/winomt*.py",
         "trainers/averaging.py",
