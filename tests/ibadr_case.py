@@ -65,3 +65,25 @@ def make_case(n: int = 128) -> Case:
     writer.n_layer, writer.n_embd, writer.n_head = 1, 48, 2
     writer.resid_pdrop = writer.embd_pdrop = writer.attn_pdrop = 0.0
     return Case(world, (small, pairs), (writer, texts))
+
+
+def write_files(folder: Path) -> Path:
+    """Data as JSON lines with names for labels, models as folders, settings as YAML."""
+    import json
+
+    from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+
+    folder.mkdir(parents=True, exist_ok=True)
+    case = make_case()
+    names = case.world.train.features["label"].names
+    for split in ("train", "dev", "challenge"):
+        rows = [{**row, "label": names[row["label"]]} for row in getattr(case.world, split)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    openers = {"classifier": AutoModelForSequenceClassification, "generator": AutoModelForCausalLM}
+    for name, opener in openers.items():
+        config, tokenizer = getattr(case, name)
+        for part in (opener.from_config(config), tokenizer):
+            part.save_pretrained(folder / name)
+    settings = {**SETTINGS, "n_iterations": 1, "generator": str(folder / "generator"), "epochs": 1}
+    (folder / "ibadr.yaml").write_text(json.dumps(settings))
+    return folder

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.cli.hub import check_login
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
@@ -67,6 +68,13 @@ class AuditArguments:
     n_samples: int = field(default=N_SAMPLES, metadata={"help": "Most partitions a permutation test looks at."})
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
     seed: int = field(default=0, metadata={"help": "Seed of every draw."})
+    push_to_hub: str | None = field(
+        default=None,
+        metadata={
+            "help": "Model's repository on the Hub whose card the section on bias is put into; nothing else in it "
+            "changes, and no text of yours is pushed."
+        },
+    )
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -85,6 +93,15 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
     """Audit, write the report, print the table; the folder of the report is held from the start."""
     from hf_fairness.runs import hold_folder
 
+    if arguments.push_to_hub:
+        from huggingface_hub import HfApi
+
+        arguments.push_to_hub = check_login(arguments.push_to_hub)
+        if not HfApi().repo_exists(arguments.push_to_hub):
+            raise FileNotFoundError(
+                f"--push_to_hub {arguments.push_to_hub}: there is no such model on the Hub. Push the model first; this "
+                "command adds to its card."
+            )
     with contextlib.ExitStack() as stack:
         stack.callback(hold_folder(Path(arguments.output), shared=True))
         return _run(arguments)
@@ -93,7 +110,8 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
 def _run(arguments: AuditArguments) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.audit import audit
-    from hf_fairness.report import audit_record, write_report
+    from hf_fairness.publishing import push_section
+    from hf_fairness.report import audit_record, card_metadata, card_section, write_report
     from hf_fairness.report.projection import pictures
     from hf_fairness.report.text import shown_settings
 
@@ -121,10 +139,13 @@ def _run(arguments: AuditArguments) -> dict[str, Any]:
         else:
             drawn = pictures(before.embeddings[first], after.embeddings[first])
             report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
-    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts"))
+    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts", "push_to_hub"))
     record = audit_record(report, before=earlier, name=arguments.name, asked=asked)
     files = write_report(record, arguments.output, result={"after": report, "before": earlier})
     print_report({"record": record, "files": files})
+    if arguments.push_to_hub:
+        metadata = card_metadata(record, mitigated=False)
+        print(push_section(arguments.push_to_hub, card_section(record), metadata))
     return report
 
 

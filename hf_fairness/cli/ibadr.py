@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.data import open_dataset, open_other
+from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
@@ -43,6 +44,11 @@ Which model's confidence filters the samples matters: one that shares the bias t
 The report shows what the filter did. No number of it shows that a model is free of bias.
 """
 
+#: What can be pushed beside the model.
+Artefacts = more_artefacts(
+    generator="a language model that was trained on your texts, and can repeat them",
+    pool="the texts and labels of your data, and the rows that were added",
+)
 #: Settings of the demo; what the user gives wins over them.
 DEMO = {
     "n_shallow": 1000,
@@ -69,8 +75,8 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     from hf_fairness.trainers.ibadr_config import IBADRConfig
     from hf_fairness.trainers.recipes import IBADRArguments
 
-    (arguments,) = parse(
-        [IBADRArguments],
+    arguments, hub, more = parse(
+        [IBADRArguments, HubOptions, Artefacts],
         argv,
         prog="hf-fairness ibadr",
         description=DESCRIPTION,
@@ -79,17 +85,23 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         epilog=EPILOG,
         demo=DEMO,
     )
-    return run(arguments)
+    return run(arguments, hub, more.push_artefacts)
 
 
-def run(arguments: IBADRArguments) -> dict[str, Any]:
-    """Open the data, run the pipeline or the sweep, print its tables and where the files are."""
+def run(arguments: IBADRArguments, hub: HubOptions | None = None, more: Sequence[str] | None = None) -> dict[str, Any]:
+    """Open the data, run the pipeline or the sweep, print its tables and where the files are, push if asked to."""
     from hf_fairness.trainers.recipes import run_ibadr, sweep_ibadr
 
+    hub = hub or HubOptions()
+    wanted = repositories(hub, arguments.output_dir, more)
+    if wanted and arguments.sweep:
+        raise ValueError("--push_to_hub pushes the model of one run, and --sweep makes several: leave one of them out.")
+    check_logins(wanted, hub.hub_token)
     given = _demo(arguments.seed) if arguments.demo else _data(arguments)
     result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, **given)
     if is_main_process():
         print_tables(result)
+        result["urls"] = push_all(result.get("artefacts", {}), wanted, hub)
     return result
 
 

@@ -147,3 +147,17 @@ model = AutoModelForSequenceClassification.from_pretrained("{REPOSITORY}")
 logits = model(**tokenizer({given}, return_tensors="pt")).logits
 label = model.config.id2label[logits.argmax().item()]
 """
+
+
+def load_generator(prompt: str) -> str:
+    """Code that writes a row from the special tokens that say what is wanted."""
+    return f"""from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY}")
+model = AutoModelForCausalLM.from_pretrained("{REPOSITORY}")
+prompt = (tokenizer.bos_token or "") + {prompt!r}
+batch = tokenizer(prompt, add_special_tokens=False, return_tensors="pt")
+end = tokenizer.convert_tokens_to_ids("<|end|>")
+ids = model.generate(**batch, max_new_tokens=40, do_sample=False, eos_token_id=end, pad_token_id=end)
+row = tokenizer.decode(ids[0])
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ibadr_case import SETTINGS, make_case
+from ibadr_case import write_files
 
 from hf_fairness.cli import ibadr
 
@@ -22,21 +22,9 @@ HANS = "gold_label\tsentence1\tsentence2\theuristic\tsubcase\ttemplate\n" + "".j
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Data as JSON lines with names for labels, models as folders, settings as YAML."""
-    folder, case = tmp_path_factory.mktemp("data"), make_case()
-    names = case.world.train.features["label"].names
-    for split in ("train", "dev", "challenge"):
-        rows = [{**row, "label": names[row["label"]]} for row in getattr(case.world, split)]
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    """Data, models and settings in a folder."""
+    folder = write_files(tmp_path_factory.mktemp("data"))
     (folder / "hans.txt").write_text(HANS)
-    for name, (config, tokenizer) in (("classifier", case.classifier), ("generator", case.generator)):
-        from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
-
-        opener = AutoModelForCausalLM if name == "generator" else AutoModelForSequenceClassification
-        for part in (opener.from_config(config), tokenizer):
-            part.save_pretrained(folder / name)
-    settings = {**SETTINGS, "n_iterations": 1, "generator": str(folder / "generator"), "epochs": 1}
-    (folder / "ibadr.yaml").write_text(json.dumps(settings))
     return folder
 
 

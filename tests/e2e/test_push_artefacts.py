@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ibadr_case
 import pytest
 from ccd_case import QUICK, make_encoder
-from fake_hub import FakeHub
+from fake_hub import FakeHub, Repo
+
+from hf_fairness.report.merge import own_section
 
 START = """
 import json, sys
@@ -43,6 +46,26 @@ for split, name in {"train": "train", "validation": "validation", "test": "audit
     assert len(saved) and rows[split].to_list() == saved.to_list(), split
 check_private(pull("tester/it-variants", "dataset"), str(out))
 """
+IBADR = """
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+place, writer, pool = pull("tester/it"), pull("tester/it-generator"), pull("tester/it-pool", "dataset")
+for folder in (place, writer, pool):
+    check_private(folder, str(out.parent))
+theirs, ours = run_card(place), run_card(out / "model")
+np.testing.assert_allclose(theirs["logits"].detach(), ours["logits"].detach(), atol=1e-6)
+assert theirs["label"] == ours["label"] in ("entailment", "neutral", "contradiction")
+last = out / "generator-1" / sys.argv[4]
+given = run_card(writer)
+model = AutoModelForCausalLM.from_pretrained(last)
+np.testing.assert_allclose(
+    given["model"](**given["batch"]).logits.detach(), model(**given["batch"]).logits.detach(), atol=1e-6
+)
+assert given["row"].startswith("<|bias-1|>") or "<|bias-1|>" in given["row"]
+rows = run_card(pool)["rows"]["train"]
+local = run_card(out / "pool")["rows"]["train"]
+assert rows.features == local.features and rows.to_list() == local.to_list()
+assert len(rows) > len([row for row in rows if row["iteration"] == 0]) > 0
+"""
 
 
 def push(hub: FakeHub, out: Path, words: list[str], then: str, *more: object) -> str:
@@ -68,6 +91,43 @@ def test_ccd(fake_hub, tmp_path):
     assert commits(fake_hub) == {"tester/it": 1, "tester/it-variants": 1}
     card = fake_hub.files("tester/it")["README.md"].decode()
     assert card.index("# tester/it") < card.index("Got worse") < card.index('SentenceTransformer("tester/it")')
+
+
+@pytest.mark.parametrize("lora", [False, True])
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+def test_ibadr(fake_hub, tmp_path, lora):
+    files = ibadr_case.write_files(tmp_path / "data")
+    words = ["ibadr", files / "classifier", "--config", files / "ibadr.yaml", "--dataset", files / "train.jsonl"]
+    words += ["--dev", files / "dev.jsonl", "--output_dir", tmp_path / "it", "--n_generated", "80"]
+    words += ["--challenge", f"own={files / 'challenge.jsonl'}", *(["--lora"] if lora else [])]
+    words += ["--push_to_hub", "--push_artefacts", "generator", "pool"]
+    printed = push(fake_hub, tmp_path / "it", words, IBADR, "merged" if lora else "")
+    assert printed.count("Pushed to") == printed.count("Nothing to push") == 3
+    names = ("tester/it", "tester/it-generator", "tester/it-pool")
+    assert commits(fake_hub) == dict.fromkeys(names, 1)
+    for name, kind in zip(names, ("model", "model", "dataset"), strict=True):
+        card = fake_hub.files(name, kind)["README.md"].decode()
+        assert card.index(f"# {name}") < card.index("Got worse") < card.index("## How to load it")
+
+
+def test_an_audit_goes_into_the_card_that_is_there(fake_hub, tmp_path):
+    """In one commit; the words of the author, and other files, stay as they are."""
+    encoder, repo = make_encoder(tmp_path / "base"), Repo()
+    card = b"---\nlicense: mit\ntags:\n- mine\n---\n# Mine\n\nMy words.\n\n## Use\n\nMine too.\n"
+    repo.commit({".gitattributes": b"", "README.md": card, "config.json": b"{}"})
+    fake_hub.repos["models", "tester/it"] = repo
+    words = ["audit", encoder, "--output", tmp_path / "report", "--seat_tests", "6", *QUICK[:4]]
+    printed = push(fake_hub, tmp_path, [*words, "--push_to_hub", "it"], "")
+    assert commits(fake_hub) == {"tester/it": printed.count("Pushed to")}  # the second says another time of day
+    files = fake_hub.files("tester/it")
+    text = files.pop("README.md").decode()
+    assert set(files) == {".gitattributes", "config.json"}
+    for words in ("license: mit", "- mine", "- hf-fairness", "# Mine\n\nMy words.\n\n## Use\n\nMine too.\n"):
+        assert words in text
+    section = (tmp_path / "report" / "report.md").read_text()
+    assert own_section(text) == section.strip()
+    assert "model-index:" in text
+    assert str(tmp_path) not in text
 
 
 def test_private_texts_are_pushed_only_when_asked(tmp_path):

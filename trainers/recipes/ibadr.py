@@ -2,9 +2,9 @@
 
 Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``degrees-k`` (bias degree of
 every row of the pool), ``generator-k``, ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k``
--> ``pool`` -> ``ibadr`` (the classifier on the pool) -> ``model`` (the same, with the names of the labels) ->
-``control`` (as many steps on the original rows) -> ``poe`` and ``ibadr_poe`` where they are asked for ->
-``evaluation`` -> ``report``. A killed run goes on at its first unfinished stage. All that is read is checked before the
+-> ``pool`` -> ``ibadr`` (the classifier on the pool) -> ``control`` (as many steps on the original rows) -> ``poe`` and
+``ibadr_poe`` where they are asked for -> ``evaluation`` -> ``report`` -> ``model`` (that of ``ibadr``, with the names
+of the labels and a card). A killed run goes on at its first unfinished stage. All that is read is checked before the
 first; what trains knows labels by number alone, so that other names, and other sets to measure on, train nothing anew.
 
 Source: Wang et al. 2023, *IBADR: an Iterative Bias-Aware Dataset Refinement Framework for Debiasing NLU models*.
@@ -21,9 +21,12 @@ import numpy as np
 from datasets import ClassLabel, Dataset
 from transformers import AutoConfig
 
+from hf_fairness.publishing import CARD, Artefact, is_hub_id
+from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_generator
+from hf_fairness.report.card import card_metadata
 from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
-from hf_fairness.report.ibadr import write_ibadr_report
-from hf_fairness.runs import Run, content_key
+from hf_fairness.report.ibadr import LIMITS, findings, headline, write_ibadr_report
+from hf_fairness.runs import Run, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.trainers.ibadr_config import CONFIDENCES
@@ -40,7 +43,13 @@ N_SHOWN = 5
 
 FORMAT = "hf-fairness/ibadr/1"
 #: Settings that the card of the pool quotes.
-CARD = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
+QUOTED = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
+#: Of the generator and the rows that it wrote.
+MADE_UP = (
+    "Added rows (`iteration` above 0) were written by a language model: their texts can be false, odd or "
+    "offensive, and their labels wrong. The counts, and the agreement with a judge, are in the report.",
+    "What the generator learned from the data it can repeat: check for texts that must not be published.",
+)
 CONVENTION = (
     "accuracy over all rows of a set; a published challenge set counts labels as its authors do; models are chosen by "
     "the accuracy on the dev set, so theirs there is somewhat too high; intervals and paired comparisons resample the "
@@ -80,7 +89,8 @@ def run_ibadr(
 
     Returns:
         The report: ``data``, ``rounds``, ``pool``, ``arms``, ``results``, ``comparisons``, ``partial_input``,
-        ``leakage``, ``meta``; ``files``: paths of what was written; ``model``, ``generator``, ``pool_folder``: folders.
+        ``leakage``, ``meta``; ``files``: paths of what was written; ``model``, ``generator``, ``pool_folder``: folders;
+        ``artefacts``: what `hf_fairness.publishing.publish` takes.
 
     Raises:
         ImportError: the extra ``report`` is not installed.
@@ -105,12 +115,15 @@ def run_ibadr(
         report = pipeline(sets)
         written = run.stage("report", lambda folder: write_ibadr_report(report, folder), inputs=[report])
         folder = run.folder("report")
+        about = pipeline.about(report)
+        pipeline.model(about)
         return {
             **report,
             "files": {name: folder / name for name in written},
             "model": run.folder("model"),
             "generator": run.folder(f"generator-{arguments.rounds}"),
             "pool_folder": run.folder("pool"),
+            "artefacts": pipeline.artefacts(report, about),
         }
 
 
@@ -128,7 +141,6 @@ class _Pipeline:
         pool = self.loop.pool(a.rounds)
         counts = self.pool(pool, rounds)
         self.refined("ibadr", pool)
-        self.model()
         for size in a.added_sizes or []:
             self.refined(f"ibadr_{size}", pool, size=size)
         self.control()
@@ -204,8 +216,8 @@ class _Pipeline:
             stop_at=refined["steps"],
         )
 
-    def model(self) -> None:
-        """The classifier on the pool, its classes called as the labels are."""
+    def model(self, about: About) -> None:
+        """The classifier on the pool, its classes called as the labels are, with its card."""
         job = self.job
 
         def work(folder: Path) -> dict[str, Any]:
@@ -213,9 +225,79 @@ class _Pipeline:
             config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
             named(config, job.task.label_names)
             config.save_pretrained(folder)
+            atomic_write_text(folder / CARD, artefact_card(about))
             return {"label_names": job.task.label_names}
 
-        job.run.stage("model", work, inputs=[job.run.key("ibadr"), job.task.label_names])
+        inputs = [job.run.key("ibadr"), job.task.label_names, artefact_card(about)]
+        job.run.stage("model", work, inputs=inputs, version=2)
+
+    def about(self, report: Mapping[str, Any]) -> About:
+        """What the card of the classifier says."""
+        given, task = report["arguments"], self.job.task
+        base = given["model_name_or_path"]
+        texts = ("Two women play chess.", "People play a game.")[: len(task.columns)]
+        return About(
+            title=f"{base.split('/')[-1]}-ibadr",
+            summary=f"A text classifier ({', '.join(task.label_names)}): {base}, trained on data that IBADR (Wang et "
+            "al. 2023) refined against biases that a shallow model learns.",
+            section=_section(report),
+            load=load_classifier(*texts),
+            limits=LIMITS,
+            metadata={
+                "library_name": "transformers",
+                "pipeline_tag": "text-classification",
+                **card_metadata(None, base_model=base if is_hub_id(base) else None),
+            },
+        )
+
+    def artefacts(self, report: Mapping[str, Any], about: About) -> dict[str, Artefact]:
+        """What can be published: the classifier, the generator of its samples, and the pool that it was trained on."""
+        run, a = self.job.run, self.job.arguments
+        generator = run.folder(f"generator-{a.rounds}")
+        writer = self._about_generator(report)
+        return {
+            "model": Artefact("model", run.folder("model"), _card(about), "Add the model made with IBADR"),
+            "generator": Artefact(
+                "model",
+                generator / "merged" if a.lora else generator,
+                _card(writer),
+                "Add the generator of IBADR's samples",
+            ),
+            "pool": Artefact(
+                "dataset",
+                run.folder("pool"),
+                lambda folder, repo: dataset_card(
+                    self._card(
+                        report["pool"]["n"],
+                        report["pool"],
+                        report["rounds"],
+                        repo_id=repo,
+                        bias=_section(report, "the classifier that was trained on this pool"),
+                    )
+                ).save(folder / CARD),
+                "Add the data refined by IBADR",
+            ),
+        }
+
+    def _about_generator(self, report: Mapping[str, Any]) -> About:
+        """What the card of the generator says."""
+        given, task = report["arguments"], self.job.task
+        base, low = given["generator"], "<|bias-1|>" if self.job.arguments.use_indicators else ""
+        labels = ", ".join(f"<|label-{number}|> {name}" for number, name in enumerate(task.label_names))
+        return About(
+            title=f"{base.split('/')[-1]}-ibadr-generator",
+            summary=f"A language model that writes rows for a text classifier: {base}, fine-tuned on the texts of the "
+            "data with IBADR (Wang et al. 2023). It is no chat model. A row begins with its bias degree (<|bias-1|> is "
+            f"the lowest of {given['n_bias_indicators']}) and its label ({labels}).",
+            section=_section(report, "the classifier that was trained on its samples"),
+            load=load_generator(f"{low}<|label-0|>"),
+            limits=MADE_UP,
+            metadata={
+                "library_name": "transformers",
+                "pipeline_tag": "text-generation",
+                **card_metadata(None, base_model=base if is_hub_id(base) else None),
+            },
+        )
 
     def poe(self, name: str, rows: Dataset, key: Any) -> None:
         """The classifier by product of experts with the first shallow model."""
@@ -259,35 +341,41 @@ class _Pipeline:
             return found
 
         told = shown(job.arguments, job.sources)
-        card = [told[name] for name in ("dataset", "dataset_split", "generator", *CARD)]
+        card = [told[name] for name in ("dataset", "dataset_split", "generator", *QUOTED)]
         inputs = [self.loop.pool_key(job.arguments.rounds), task.label_names, card, list(rounds)]
         result: dict[str, Any] = job.run.stage("pool", work, inputs=inputs)
         return result
 
-    def _card(self, n: int, counts: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> Derivation:
+    def _card(
+        self,
+        n: int,
+        counts: Mapping[str, Any],
+        rounds: Sequence[Mapping[str, Any]],
+        *,
+        repo_id: str = "",
+        bias: str = "",
+    ) -> Derivation:
         """What the card of the pool says."""
         a, task = self.job.arguments, self.job.task
         given = shown(a, self.job.sources)
         return Derivation(
-            name=f"{given['dataset'] or 'rows'} refined by IBADR",
+            name=repo_id or f"{given['dataset'] or 'rows'} refined by IBADR",
             method="ibadr",
             summary="rows of low bias degree, written by a language model that learned from the data, are added to it",
             source=str(given["dataset"] or "rows"),
             split=a.dataset_split,
             columns=task.columns,
-            options={"generator": given["generator"], **{name: given[name] for name in CARD}},
+            options={"generator": given["generator"], **{name: given[name] for name in QUOTED}},
             counts={
                 **counts,
                 **{f"round {each['round']}": each["counts"] for each in rounds},
             },
             n_rows=n,
             reference="Wang et al. 2023, IBADR",
-            limits=(
-                "Added rows (`iteration` above 0) were written by a language model: their texts can be false, odd or "
-                "offensive, and their labels wrong. The counts, and the agreement with a judge, are in the report.",
-                "What the generator learned from the data it can repeat: check for texts that must not be published.",
-            ),
+            limits=MADE_UP,
             versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
+            repo_id=repo_id,
+            bias=bias,
         )
 
     def evaluation(self, sets: Sequence[EvaluationSet], pool: Dataset) -> dict[str, Any]:
@@ -307,3 +395,15 @@ class _Pipeline:
         ]
         result: dict[str, Any] = job.run.stage("evaluation", work, inputs=inputs)
         return result
+
+
+def _section(report: Mapping[str, Any], of: str = "") -> str:
+    """The section on bias of a card; ``of`` says what was measured, where that is not what the card is about."""
+    found = findings(report)
+    said = f"This was measured on {of}. {headline(report)}" if of else headline(report)
+    return bias_section(said, found["worse"], found["improved"], found["unclear"])
+
+
+def _card(about: About) -> Callable[[Path, str], Any]:
+    """What writes the card of an artefact for a repository."""
+    return lambda folder, repo_id: atomic_write_text(folder / CARD, artefact_card(about, repo_id))

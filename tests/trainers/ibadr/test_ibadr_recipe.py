@@ -25,7 +25,7 @@ pytestmark = [
     for text in (r"Round \d", "Every one of the")
 ]
 STAGES = ["base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2", "generator-2"]
-STAGES += ["samples-2", "pool", "ibadr", "model", "control", "evaluation", "report"]
+STAGES += ["samples-2", "pool", "ibadr", "control", "evaluation", "report", "model"]
 
 
 @pytest.fixture(scope="module")
@@ -350,8 +350,8 @@ TRAINED = set(STAGES) - {"pool", "model", "evaluation", "report"}
 #: What comes after the training: what may run again when the change is to names, or to what is measured.
 CHANGES = {
     "label names": ({"label_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
-    "challenge": ({"challenge": None}, {"evaluation", "report"}),
-    "test": ({"test": True}, {"evaluation", "report"}),
+    "challenge": ({"challenge": None}, {"evaluation", "report", "model"}),
+    "test": ({"test": True}, {"evaluation", "report", "model"}),
     "order of columns": ({"hypothesis_first": True}, {"evaluation", "report"}),
     "probe": ({"probe": False}, {"evaluation", "report"}),
     "name of the data": ({"dataset": "rows"}, {"pool", "report"}),
