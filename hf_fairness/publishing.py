@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hf_fairness._secrets import redact
+from hf_fairness.runs import atomic_write_text
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, HfApi
@@ -308,6 +309,15 @@ def is_hub_id(name: Any) -> bool:
     except HFValidationError:
         return False
     return True
+
+
+def hide_local_base(folder: Path) -> None:
+    """Take the path of a base model on this machine out of the configuration of LoRA adapters; ids stay."""
+    path = folder / "adapter_config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if not is_hub_id(config.get("base_model_name_or_path")):
+        config["base_model_name_or_path"] = None
+        atomic_write_text(path, json.dumps(config, indent=2) + "\n")
 
 
 def write_splits(folder: Path, splits: Mapping[str, Any]) -> None:

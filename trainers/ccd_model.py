@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import is_peft_available
 
+from hf_fairness.publishing import hide_local_base
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.precision import full_precision
 from hf_fairness.utils import foreign_code_refused
@@ -144,11 +144,7 @@ class CCDEncoder:
     def save_adapter(self, folder: Path) -> None:
         """Save the LoRA weights alone, for training on and for PEFT users; no path of this machine goes with them."""
         self.transformer.model.save_pretrained(folder / ADAPTER_FOLDER)
-        path = folder / ADAPTER_FOLDER / "adapter_config.json"
-        config = json.loads(path.read_text(encoding="utf-8"))
-        if Path(config.get("base_model_name_or_path") or "").exists():
-            config["base_model_name_or_path"] = None
-            path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        hide_local_base(folder / ADAPTER_FOLDER)
 
     def load_adapter(self, folder: Path) -> None:
         """Load LoRA weights that `save_adapter` wrote."""

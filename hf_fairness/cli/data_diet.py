@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.data import open_dataset, open_other, text_column
+from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
@@ -32,26 +33,34 @@ EPILOG = """examples:
 No number of the report shows that a model is fair; read flip rate, positive rate and AUC beside each parity.
 """
 
+#: What can be pushed beside the model.
+Artefacts = more_artefacts(rows="the texts that the model was trained on, with their labels and their counterfactuals")
+
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the search returns."""
     from hf_fairness.trainers.recipes import DataDietArguments
 
-    (arguments,) = parse(
-        [DataDietArguments],
+    arguments, hub, more = parse(
+        [DataDietArguments, HubOptions, Artefacts],
         argv,
         prog="hf-fairness data-diet",
         description=DESCRIPTION,
         positional="model_name_or_path",
         epilog=EPILOG,
     )
-    return run(arguments)
+    return run(arguments, hub, more.push_artefacts)
 
 
-def run(arguments: DataDietArguments) -> dict[str, Any]:
-    """Open the data, run the search, print its table and where the files are."""
+def run(
+    arguments: DataDietArguments, hub: HubOptions | None = None, more: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Open the data, run the search, print its table and where the files are, push if asked to."""
     from hf_fairness.trainers.recipes import run_data_diet
 
+    hub = hub or HubOptions()
+    wanted = repositories(hub, arguments.output_dir, more)
+    check_logins(wanted, hub.hub_token)
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels.")
     train = open_dataset(arguments.dataset, split=arguments.dataset_split)
@@ -66,6 +75,7 @@ def run(arguments: DataDietArguments) -> dict[str, Any]:
     )
     if is_main_process():
         print_table(result)
+        result["urls"] = push_all(result["artefacts"], wanted, hub)
     return result
 
 

@@ -161,3 +161,13 @@ end = tokenizer.convert_tokens_to_ids("<|end|>")
 ids = model.generate(**batch, max_new_tokens=40, do_sample=False, eos_token_id=end, pad_token_id=end)
 row = tokenizer.decode(ids[0])
 """
+
+
+def load_head(text: str, encoder: str = "") -> str:
+    """Code that classifies a text by a head on the features of an encoder; the head knows one that is on the Hub."""
+    given = f", encoder={encoder!r}" if encoder else ""
+    return f"""from hf_fairness.trainers.recipes import HeadClassifier
+
+classifier = HeadClassifier("{REPOSITORY}"{given})
+probabilities = classifier.predict_proba([{text!r}])
+"""

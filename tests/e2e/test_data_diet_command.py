@@ -86,10 +86,8 @@ def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
     assert found["best"]["ranking"] == "healthy_random"
     assert found["table"]["cda"]["n_rows"] > found["table"]["healthy_random"]["n_rows"]
     assert not (found["model"] / "training_args.bin").exists()
-    if lora:
-        assert (found["model"] / "adapter_model.safetensors").is_file()
-    else:
-        assert Classifier(str(found["model"])).logits(["she was kind"]).shape == (1, 2)
+    assert (found["model"] / "adapter" / "adapter_model.safetensors").is_file() == lora
+    assert Classifier(str(found["model"])).logits(["she was kind"]).shape == (1, 2)
 
 
 def test_errors_say_what_to_do(files, tmp_path):

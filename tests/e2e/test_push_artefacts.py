@@ -7,7 +7,10 @@ from pathlib import Path
 import ibadr_case
 import pytest
 from ccd_case import QUICK, make_encoder
+from diet_world import BAD, GOOD
+from diet_world import rows as planted_rows
 from fake_hub import FakeHub, Repo
+from tiny_bert import save_tiny_bert
 
 from hf_fairness.report.merge import own_section
 
@@ -66,6 +69,39 @@ local = run_card(out / "pool")["rows"]["train"]
 assert rows.features == local.features and rows.to_list() == local.to_list()
 assert len(rows) > len([row for row in rows if row["iteration"] == 0]) > 0
 """
+DIET = """
+place, kept = pull("tester/it"), pull("tester/it-rows", "dataset")
+for folder in (place, kept):
+    check_private(folder, str(out.parent))
+theirs, ours, mode = run_card(place), run_card(out / "model"), sys.argv[4]
+rows = run_card(kept)["rows"]["train"]
+if mode == "fast":
+    np.testing.assert_allclose(theirs["probabilities"], ours["probabilities"], atol=1e-6)
+    counted = {each["stage"]: each for each in json.loads((out / "manifest.json").read_text())["stages"]}
+    assert len(rows) == counted["model"]["result"]["n_rows"]
+else:
+    np.testing.assert_allclose(theirs["logits"].detach(), ours["logits"].detach(), atol=1e-6)
+    assert theirs["label"] == ours["label"] in ("0", "1")
+    record = json.loads((place / "data_diet.json").read_text())
+    assert len(rows) == record["kept_rows"]
+    assert sum(rows["counterfactual"]) == record["kept_counterfactuals"]
+if mode == "lora":
+    from peft import PeftModel
+    from transformers import AutoModelForSequenceClassification
+    base = AutoModelForSequenceClassification.from_pretrained(sys.argv[5])
+    adapted = PeftModel.from_pretrained(base, place / "adapter").eval()
+    batch = theirs["tokenizer"]("She was kind.", return_tensors="pt")
+    np.testing.assert_allclose(adapted(**batch).logits.detach(), theirs["logits"].detach(), atol=1e-5)
+texts = load_dataset("csv", data_files=sys.argv[6], split="train")
+labels = dict(zip(texts["text"], map(str, texts["label"])))
+for row in rows:
+    label = rows.features["label"].int2str(row["label"])
+    if row["counterfactual"]:
+        assert row["text"].split()[0] in ("she", "he", "queen", "king")
+    else:
+        assert labels[row["text"]] == label
+assert {row["counterfactual"] for row in rows} == {True, False}
+"""
 
 
 def push(hub: FakeHub, out: Path, words: list[str], then: str, *more: object) -> str:
@@ -106,6 +142,30 @@ def test_ibadr(fake_hub, tmp_path, lora):
     names = ("tester/it", "tester/it-generator", "tester/it-pool")
     assert commits(fake_hub) == dict.fromkeys(names, 1)
     for name, kind in zip(names, ("model", "model", "dataset"), strict=True):
+        card = fake_hub.files(name, kind)["README.md"].decode()
+        assert card.index(f"# {name}") < card.index("Got worse") < card.index("## How to load it")
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
+@pytest.mark.parametrize("mode", ["fast", "full", "lora"])
+def test_data_diet(fake_hub, tmp_path, mode):
+    """Fast mode on an encoder that is on the Hub itself."""
+    words = ["it", "was", "and", "on", "day", "she", "he", "queen", "king", *GOOD, *BAD, *map(str, range(40))]
+    bert, train = save_tiny_bert(tmp_path / "bert", words), tmp_path / "train.csv"
+    planted_rows(300, 0).to_csv(str(train))
+    if mode == "fast":
+        files = {path.name: path.read_bytes() for path in Path(bert).iterdir()}
+        fake_hub.repos["models", "tester/base"] = Repo({"0" * 40: files})
+    words = ["data-diet", "tester/base" if mode == "fast" else bert, "--dataset", train, "--max_auc_drop", "0.9"]
+    words += ["--n_seeds", "1", "--n_init", "1", "--epochs", "2", "--experiments", "2", "--device", "cpu"]
+    words += ["--rankings", "healthy_random", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.3"]
+    words += ["--batch_size", "32", "--learning_rate", "0.005", "--output_dir", tmp_path / "it"]
+    words += ["--mode", "fast" if mode == "fast" else "full", *(["--lora"] if mode == "lora" else [])]
+    words += ["--push_to_hub", "--push_artefacts", "rows"]
+    printed = push(fake_hub, tmp_path / "it", words, DIET, mode, bert, train)
+    assert printed.count("Pushed to") == printed.count("Nothing to push") == 2
+    assert commits(fake_hub) | {"tester/base": 0} == {"tester/it": 1, "tester/it-rows": 1, "tester/base": 0}
+    for name, kind in (("tester/it", "model"), ("tester/it-rows", "dataset")):
         card = fake_hub.files(name, kind)["README.md"].decode()
         assert card.index(f"# {name}") < card.index("Got worse") < card.index("## How to load it")
 

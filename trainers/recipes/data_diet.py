@@ -10,31 +10,43 @@ Source: Zayed et al. 2023, *Deep Learning on a Healthy Data Diet: Finding Import
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import Dataset
+from datasets import ClassLabel, Dataset, Features, Value
 from numpy.typing import NDArray
 
-from hf_fairness.report.data_diet import write_diet_report
-from hf_fairness.runs import Run, content_key
+from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
+from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_head
+from hf_fairness.report.card import card_metadata
+from hf_fairness.report.data_diet import LIMITS, findings, headline, write_diet_report
+from hf_fairness.report.dataset_card import Derivation, dataset_card
+from hf_fairness.runs import Run, atomic_write_json, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
+from hf_fairness.trainers.data_diet_record import Pruned
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
 from hf_fairness.trainers.recipes.data_diet_choice import cautions, stability, summarize
 from hf_fairness.trainers.recipes.data_diet_data import DietData, prepare
-from hf_fairness.trainers.recipes.data_diet_features import Features, HeadLearner, distinct_texts, encode
+from hf_fairness.trainers.recipes.data_diet_features import HEAD, HeadLearner, distinct_texts, encode
+from hf_fairness.trainers.recipes.data_diet_features import Features as TextFeatures
 from hf_fairness.trainers.recipes.data_diet_grid import Cell, all_cells, rows_of, run_grid
-from hf_fairness.utils import REPORT, FairnessWarning, check_packages
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
+
+if TYPE_CHECKING:
+    from huggingface_hub import DatasetCard
 
 logger = logging.getLogger(__name__)
 
 FORMAT = "hf-fairness/data-diet/1"
 SCORES = "scores.npz"
+#: What the card of a model shows it on.
+EXAMPLE = "She was kind."
 #: Arguments that change where or whether something is computed, not what.
 PLACES = ("output_dir", "resume", "device", "features_cache")
 
@@ -69,7 +81,8 @@ def run_data_diet(
 
     Returns:
         The report: ``data``, ``table``, ``choices``, ``best``, ``cautions``, ``curves``, ``trade_off``, ``stability``,
-        ``cost``, ``meta``; ``files``: paths of what was written, and ``model``: its folder, or None.
+        ``cost``, ``meta``; ``files``: paths of what was written; ``model``: its folder, or None; ``artefacts``: what
+        `hf_fairness.publishing.publish` takes.
 
     Raises:
         ImportError: the extra ``report`` is not installed.
@@ -83,10 +96,15 @@ def run_data_diet(
         scores = search.scores()
         results = search.grid(scores)
         report = search.report(scores, results)
-        model = search.model(scores, report["best"])
+        model = search.model(scores, report)
         written = run.stage("report", lambda folder: write_diet_report(report, folder), inputs=[report])
         folder = run.folder("report")
-        return {**report, "files": {name: folder / name for name in written}, "model": model}
+        return {
+            **report,
+            "files": {name: folder / name for name in written},
+            "model": model,
+            "artefacts": {} if model is None else search.artefacts(scores, report),
+        }
 
 
 @dataclass
@@ -117,7 +135,7 @@ class _Search:
         path = Path(name)
         return path if path.exists() else name
 
-    def features(self, stage: str, model: str) -> Features:
+    def features(self, stage: str, model: str) -> TextFeatures:
         """Vectors of all texts by an encoder."""
         texts = distinct_texts(self.data)
 
@@ -127,7 +145,7 @@ class _Search:
             return {**encode(model, texts, folder, device=self.arguments.device, cache=file), "seconds": _since(start)}
 
         self.run.stage(stage, work, inputs=[self._model_key(model), content_key(texts)])
-        return Features.load(self.run.folder(stage), texts)
+        return TextFeatures.load(self.run.folder(stage), texts)
 
     def learner(self) -> Any:
         """Small heads, or whole models; made when the first stage needs it."""
@@ -184,19 +202,117 @@ class _Search:
         self.run.stage("grid", work, inputs=inputs, keep_partial=True)
         return run_grid(self.learner(), self.data, scores, self.arguments, self.run.folder("grid"), show_progress=False)
 
-    def model(self, scores: dict[str, NDArray[np.float64]], best: dict[str, Any] | None) -> Path | None:
+    def model(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any]) -> Path | None:
         """The chosen cell trained with the first seed and saved; None where no cell was within the limit."""
-        if best is None:
+        if report["best"] is None:
             logger.warning("No cell loses at most %g of the AUC: no model is written.", self.arguments.max_auc_drop)
             return None
-        chosen = next(cell for cell in all_cells(self.arguments) if cell.name == best["name"])
+        chosen, card = self.chosen(report), artefact_card(self.about(report))
 
         def work(folder: Path) -> dict[str, Any]:
-            return self._final(chosen, scores, folder)
+            found = self._final(chosen, scores, folder)
+            atomic_write_text(folder / CARD, card)
+            return found
 
-        inputs = [self.run.key("grid"), asdict(chosen), self.arguments.seed, self.data.classes]
-        self.run.stage("model", work, inputs=inputs)
+        inputs = [self.run.key("grid"), asdict(chosen), self.arguments.seed, self.data.classes, card]
+        self.run.stage("model", work, inputs=inputs, version=2)
         return self.run.folder("model")
+
+    def chosen(self, report: dict[str, Any]) -> Cell:
+        """The cell that was chosen."""
+        return next(cell for cell in all_cells(self.arguments) if cell.name == report["best"]["name"])
+
+    def about(self, report: dict[str, Any]) -> About:
+        """What the card of the chosen model says."""
+        a, base = self.arguments, report["arguments"]["model_name_or_path"]
+        whole, cell = a.mode == "full", self.chosen(report)
+        what = f"{base}, fine-tuned" if whole else f"a small head on the frozen features of {base}, trained"
+        known = is_hub_id(a.model_name_or_path)
+        return About(
+            title=f"{base.split('/')[-1]}-data-diet",
+            summary=f"A text classifier ({', '.join(self.data.classes)}): {what} on the part of its data that was "
+            f"chosen as a healthy data diet (Zayed et al. 2023): {cell.factual:.0%} of the examples and "
+            f"{cell.counterfactual:.0%} of their counterfactuals, by the ranking {cell.ranking}.",
+            section=_section(report),
+            load=load_classifier(EXAMPLE) if whole else load_head(EXAMPLE, "" if known else base),
+            limits=LIMITS,
+            metadata={
+                "library_name": "transformers" if whole else "hf-fairness",
+                "pipeline_tag": "text-classification",
+                **card_metadata(None, base_model=a.model_name_or_path if known else None),
+            },
+        )
+
+    def artefacts(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any]) -> dict[str, Artefact]:
+        """What can be published: the chosen model, and the rows that it was trained on."""
+        about = self.about(report)
+
+        def model(folder: Path, repo_id: str) -> None:
+            atomic_write_text(folder / CARD, artefact_card(about, repo_id))
+            if self.arguments.mode == "fast":  # the file names the encoder, which may be a path
+                record = json.loads((self.run.folder("model") / HEAD).read_text(encoding="utf-8"))
+                atomic_write_json(folder / HEAD, {**record, "encoder": report["arguments"]["model_name_or_path"]})
+
+        def rows(folder: Path, repo_id: str) -> None:
+            kept = self.kept_rows(scores, report)
+            write_splits(folder, {"train": kept})
+            self._rows_card(kept, report, repo_id).save(folder / CARD)
+
+        return {
+            "model": Artefact("model", self.run.folder("model"), model, "Add the model trained on a data diet"),
+            "rows": Artefact("dataset", None, rows, "Add the rows of a data diet"),
+        }
+
+    def kept_rows(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any]) -> Dataset:
+        """The texts that the chosen model was trained on, with their labels, and which are counterfactuals.
+
+        Returns:
+            ``text``, ``label``, ``counterfactual``, and ``row``: place of the example among the training texts.
+        """
+        data, a, n = self.data, self.arguments, self.data.n
+        if a.mode == "full":  # examples, then the counterfactuals that there are
+            pool = np.concatenate([np.arange(n), n + np.flatnonzero(data.train.changed)])
+            places = pool[Pruned.load(self.run.folder("model")).rows]
+        else:
+            places = rows_of(self.chosen(report), data, scores, 0, a.seed, a.counterfactual_base)
+        columns = {
+            "text": [data.pool[place] for place in places],
+            "label": data.pool_labels[places].tolist(),
+            "counterfactual": [bool(place >= n) for place in places],
+            "row": [int(place % n) for place in places],
+        }
+        kinds = {"text": Value("string"), "label": ClassLabel(names=list(data.classes))}
+        features = Features({**kinds, "counterfactual": Value("bool"), "row": Value("int64")})
+        return Dataset.from_dict(columns, features=features)
+
+    def _rows_card(self, kept: Dataset, report: dict[str, Any], repo_id: str) -> DatasetCard:
+        given, cell = report["arguments"], self.chosen(report)
+        added = sum(kept["counterfactual"])
+        return dataset_card(
+            Derivation(
+                name=repo_id,
+                method="data-diet",
+                summary="the examples, and the counterfactuals of examples, that a classifier was trained on",
+                source=str(given["dataset"] or "rows"),
+                split=self.arguments.dataset_split,
+                columns=["text"],
+                options={
+                    "ranking": cell.ranking,
+                    "a (factual)": cell.factual,
+                    "b (counterfactual)": cell.counterfactual,
+                    **{name: given[name] for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")},
+                },
+                counts={**report["data"]["train"], "kept examples": len(kept) - added, "kept counterfactuals": added},
+                n_rows=len(kept),
+                attribute=self.data.attribute,
+                names=self.data.names,
+                reference="Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
+                limits=("What was kept was chosen for one classifier: another one may need other rows.",),
+                versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
+                repo_id=repo_id,
+                bias=_section(report, "the classifier that was trained on these rows"),
+            )
+        )
 
     def _final(self, chosen: Cell, scores: dict[str, NDArray[np.float64]], folder: Path) -> dict[str, Any]:
         learner = self.learner()
@@ -268,6 +384,13 @@ class _Search:
             arrays = _load_arrays(self.run.folder(f"scores_{number}") / SCORES)
             found[_reader_name(name) or name] = arrays["ge"].mean(axis=0)
         return found
+
+
+def _section(report: dict[str, Any], of: str = "") -> str:
+    """The section on bias of a card; ``of`` says what was measured, where that is not what the card is about."""
+    found = findings(report)
+    said = f"This was measured on {of}. {headline(report)}" if of else headline(report)
+    return bias_section(said, found["worse"], found["improved"], found["unclear"], report["cautions"])
 
 
 def _reader_name(name: str | None) -> str | None:

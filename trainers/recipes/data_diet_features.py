@@ -22,6 +22,8 @@ from hf_fairness.utils import progress
 
 Vectors = NDArray[np.float32]
 FILE = "features.npy"
+#: What a saved head was trained on.
+HEAD = "head.json"
 #: Short runs of seed s and number i start from seed 1000 (s + 1) + i, away from those of the trainings themselves.
 SHORT_RUNS = 1000
 #: Heads that are scored together.
@@ -136,7 +138,7 @@ class HeadLearner:
 
         save_file(models.select(index), folder / "head.safetensors")
         record = {"encoder": self.name, "classes": self.data.classes, "seed": models.seeds[index]}
-        atomic_write_json(folder / "head.json", record)
+        atomic_write_json(folder / HEAD, record)
 
     def example_scores(
         self, seeds: Sequence[int], *, n_init: int, after: int, show_progress: bool | None = None
@@ -198,7 +200,7 @@ class HeadClassifier:
     """A saved head with its encoder.
 
     Args:
-        folder: what :meth:`HeadLearner.save` wrote.
+        folder: what :meth:`HeadLearner.save` wrote, or the id of a repository on the Hub that holds it.
         encoder: the encoder; None opens the one that the head names.
     """
 
@@ -207,7 +209,11 @@ class HeadClassifier:
 
         from safetensors.numpy import load_file
 
-        record = json.loads((Path(folder) / "head.json").read_text(encoding="utf-8"))
+        if not Path(folder).is_dir():
+            from huggingface_hub import snapshot_download
+
+            folder = snapshot_download(str(folder))
+        record = json.loads((Path(folder) / HEAD).read_text(encoding="utf-8"))
         self.weights = load_file(Path(folder) / "head.safetensors")
         self.classes: list[str] = record["classes"]
         self.encoder = as_encoder(record["encoder"] if encoder is None else encoder)
