@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tiny_record import through_json, verdicts
+from record_case import through_json, verdicts
 
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.gfst_record import gfst_record

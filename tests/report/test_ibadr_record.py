@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from tiny_record import through_json, verdicts
+from record_case import through_json, verdicts
 
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
