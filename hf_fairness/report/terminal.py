@@ -10,6 +10,9 @@ from hf_fairness.report.summary import Summary, main_pairs, summarize
 from hf_fairness.report.tables import MARKS, shown_arms
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 
+#: Longest title in a table.
+WIDEST = 72
+
 
 def text_report(record: Record, *, width: int | None = None) -> str:
     """What was found: headline, what got worse, the table of measures with intervals, cautions.
@@ -50,7 +53,10 @@ def _table(record: Record) -> str:
         values = [measure.values.get(arm.name) for arm in arms]
         if not any(values):
             continue
-        title = textwrap.shorten(measure.title, 72, placeholder="…")
+        title = " ".join(measure.title.split())
+        title = (
+            title if len(title) <= WIDEST else f"{title[: WIDEST // 2]}…{title[-WIDEST // 2 + 1 :]}"
+        )  # sets come last
         cells = [
             ABSENT
             if value is None

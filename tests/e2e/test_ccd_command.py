@@ -14,6 +14,10 @@ import pytest
 from ccd_case import QUICK, make_encoder, stages
 from fake_hub import FakeHub
 
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
+from hf_fairness.report.text import format_interval, format_number
+
 ROWS = 96
 COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
 
@@ -57,10 +61,20 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     assert list(stages(out)) == names
     assert all(stage["status"] == "done" for stage in stages(out).values())
     assert json.loads((out / "config.json").read_text())["training"]["beta"] == 1.0
-    assert "CCED (built-in)" in printed
+    assert "(CCED): built-in" in printed
     assert str(out / "model") in printed
-    report = json.loads((out / "report" / "audit.json").read_text())
-    assert {"audit", "before", "control", "training"} <= set(report)
+    report = out / "report"
+    results = json.loads((report / "results.json").read_text())
+    assert {"after", "before", "control", "training"} <= set(results)
+    record = Record.from_json(json.loads((report / "record.json").read_text()))
+    assert [arm.name for arm in record.arms] == ["before", "control", "after"]
+    assert " ".join(summarize(record).headline.split()) in " ".join(printed.split())
+    pictures = {"map-0-before.svg", "map-0-after.svg", "loss.svg"}
+    names = {"record.json", "results.json", "report.md", "report.html"} | pictures
+    assert {path.name for path in report.iterdir()} == names
+    assert all(str(report / name) in printed for name in names)
+    (gap,) = [each for each in record.measures if each.id == "cced/built-in/cced"]
+    assert f"{format_number(gap.values['after'].value)} {format_interval(gap.values['after'].ci95)}" in printed
     assert (out / "report" / "report.html").read_text().startswith("<!")
     card = (out / "model" / "README.md").read_text()
     assert "Bias, Risks, and Limitations" in card or "Bias, risks and limitations" in card
@@ -115,12 +129,12 @@ def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
     pairs.write_text("sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in scored))
     words = ["--reference_model", encoder, "--evaluation", rows, "--sts_pairs", pairs, *QUICK[:4]]
     printed = command("audit", out / "model", "--output", tmp_path / "report", *words).stdout
-    assert "CCED (human)" in printed
-    report = json.loads((tmp_path / "report" / "audit.json").read_text())
-    assert report["audit"]["utility"]["sts_spearman_change_ci95"]
+    assert "(CCED): human" in printed
+    report = json.loads((tmp_path / "report" / "results.json").read_text())
+    assert report["after"]["utility"]["sts_spearman_change_ci95"]
     assert report["before"]["cced"]["human"]["n"] == 5
-    trained = json.loads((out / "report" / "audit.json").read_text())["audit"]["cced"]["built-in"]
-    assert report["audit"]["cced"]["built-in"]["cced"] == pytest.approx(trained["cced"], rel=1e-5)
+    trained = json.loads((out / "report" / "results.json").read_text())["after"]["cced"]["built-in"]
+    assert report["after"]["cced"]["built-in"]["cced"] == pytest.approx(trained["cced"], rel=1e-5)
 
 
 def test_a_second_call_does_no_work_twice(finished, encoder):
@@ -129,7 +143,7 @@ def test_a_second_call_does_no_work_twice(finished, encoder):
     words = ["ccd", "--model_name_or_path", encoder, "--output_dir", out, "--logging_steps", 1, *COMMON]
     printed = command(*words).stdout
     assert {name: stage["started"] for name, stage in stages(out).items()} == before
-    assert "CCED (built-in)" in printed
+    assert "(CCED): built-in" in printed
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
@@ -168,7 +182,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
     assert (copy / "model" / "model.safetensors").is_file()
     steps = [entry["step"] for entry in after["train"]["result"]["history"] if "loss" in entry]
     assert steps == sorted(set(steps))
-    assert "CCED (built-in)" in done.stdout
+    assert "(CCED): built-in" in done.stdout
 
 
 def _own_frames(n: int) -> str:
@@ -234,8 +248,8 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
             *QUICK[:4],
         ]
     )
-    here = json.loads((copy / "report" / "audit.json").read_text())["audit"]
-    there = json.loads((report / "audit.json").read_text())["audit"]
+    here = json.loads((copy / "report" / "results.json").read_text())["after"]
+    there = json.loads((report / "results.json").read_text())["after"]
     assert there["model"] == "tester/fairer"
     for test, found in here["seat"]["tests"].items():
         for key in ("effect_size", "p_value", "p_value_clustered"):
@@ -252,11 +266,11 @@ def test_sweep_and_mlm_head(tmp_path):
     base = make_encoder(tmp_path / "mlm", "BertForMaskedLM")
     out = tmp_path / "out"
     command("ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta", "--no_control", *COMMON)
-    table = json.loads((out / "report" / "audit.json").read_text())["training"]["sweep"]
+    table = json.loads((out / "report" / "results.json").read_text())["training"]["sweep"]
     assert [row["beta"] for row in table] == [0.0, 0.5, 1.0, 1.5]
     assert all({"cced", "cced_relative", "similarity_structure", "loss_bias", "loss_rep"} <= set(row) for row in table)
     assert "Sweep over beta" in (out / "report" / "report.html").read_text()
-    assert "### Sweep over beta" in (out / "model" / "README.md").read_text()
+    assert "**Sweep over beta**" in (out / "model" / "README.md").read_text()
     before = AutoModelForMaskedLM.from_pretrained(base)
     after = AutoModelForMaskedLM.from_pretrained(out / "model")
     assert torch.equal(before.cls.predictions.transform.dense.weight, after.cls.predictions.transform.dense.weight)
@@ -282,7 +296,7 @@ def test_another_attribute_needs_no_code(tmp_path, encoder):
     out = tmp_path / "out"
     words = ["--dataset", rows, "--attribute", "religion", "--no_control", *QUICK]
     command("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
-    report = json.loads((out / "report" / "audit.json").read_text())["audit"]
+    report = json.loads((out / "report" / "results.json").read_text())["after"]
     assert report["attribute"] == "religion"
     assert len(report["cced"]["held-out rows"]["pairs"]) == 3
     assert {"religion1", "religion2b"} <= set(report["seat"]["tests"])

@@ -66,6 +66,15 @@ def test_one_model(before):
     assert "0.820 [0.805, 0.835]" in text
 
 
+def test_long_titles_keep_the_name_of_the_set():
+    """What tells two rows apart stands at the end of their titles."""
+    long = "how far the versions of a text that name a group lie from its neutral version (distance)"
+    lines = table(text_report(record(measure(f"{long}: one", **LESS), measure(f"{long}: two", **SAME))))
+    titles = [line[:72] for line in lines[2:]]
+    assert [title[-5:] for title in titles] == [": one", ": two"]
+    assert all(title.startswith("how far the versions") and "…" in title for title in titles)
+
+
 def test_absent_values_and_nothing_measured():
     text = text_report(record(measure("m", **LESS), measure("n", "utility", "higher", None, original=0.5)))
     line = table(text)[-1]
