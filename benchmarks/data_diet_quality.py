@@ -29,9 +29,11 @@ from datasets import Dataset
 from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.augment import CounterfactualSwap
 from hf_fairness.demo import minilm_path
-from hf_fairness.report import plain
-from hf_fairness.report.data_diet import diet_table, findings
+from hf_fairness.record import interval, mapping, number, plain
+from hf_fairness.report.data_diet_record import data_diet_record, title_of
 from hf_fairness.report.markdown import markdown_table
+from hf_fairness.report.summary import summarize
+from hf_fairness.report.text import ABSENT, format_interval, format_number
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.recipes import DataDietArguments, run_data_diet
@@ -145,8 +147,67 @@ def study(output_dir: Path, *, quick: bool = False, cache: str | None = None) ->
             "threads": torch.get_num_threads(),
         },
         "published_ge": {} if quick else against_published(scores),
-        "got_worse": findings(report)["worse"],
+        "got_worse": list(summarize(data_diet_record(report)).worse),
     }
+
+
+#: Set and key -> heading with the ideal value.
+COLUMNS = {
+    ("test", "counterfactual_parity"): "paired DP (1)",
+    ("test", "counterfactual_equal_opportunity_1"): "paired EqOpp1 (1)",
+    ("test", "counterfactual_equalized_odds"): "paired EqOdd (1)",
+    ("test", "kept_flipped_parity"): "kept/flipped DP, the paper's eq. 3 (1)",
+    ("test", "flip_rate"): "flip rate (0)",
+    ("test", "mean_abs_probability_change"): "mean abs. change of p (0)",
+    ("test", "positive_rate"): "positive rate",
+    ("test", "auc"): "AUC (1)",
+    ("groups", "demographic_parity"): "group DP (1)",
+    ("groups", "equal_opportunity_1"): "group EqOpp1 (1)",
+    ("groups", "equalized_odds"): "group EqOdd (1)",
+    ("groups", "positive_rate"): "positive rate, group texts",
+}
+
+
+def diet_table(report: Mapping[str, Any]) -> list[list[str]]:
+    """Heading and one row per baseline and chosen cell: what was trained on, test numbers with intervals.
+
+    Args:
+        report: what ``run_data_diet`` returned.
+
+    Returns:
+        Rows of text; columns without any number are left out.
+    """
+    table = report["table"]
+    keys = [key for key in COLUMNS if any(_value(line, *key) for line in table.values())]
+    head = ["method", "a", "b", "rows", "of CDA", *(COLUMNS[key] for key in keys), "AUC change"]
+    rows = [head]
+    for name, line in table.items():
+        fractions = (
+            ["", ""]
+            if name == line["cell"]
+            else [f"{line[f'{kind}_fraction']:g}" for kind in ("factual", "counterfactual")]
+        )
+        change = number(line["auc_change"]["test"], "mean")
+        rows.append(
+            [
+                title_of(name),
+                *fractions,
+                f"{line['n_rows']:,.0f}",
+                f"{line['share_of_cda']:.0%}",
+                *(_cell(_value(line, *key)) for key in keys),
+                ABSENT if change is None else f"{100 * change:+.1f} %",
+            ]
+        )
+    return rows
+
+
+def _value(line: Mapping[str, Any], part: str, key: str) -> Mapping[str, Any]:
+    return mapping(mapping(mapping(line, "measures"), part), key)
+
+
+def _cell(value: Mapping[str, Any]) -> str:
+    shown = " ".join(filter(None, (format_number(number(value, "mean")), format_interval(interval(value, "ci95")))))
+    return shown or ABSENT
 
 
 def cells_of(arguments: DataDietArguments) -> dict[str, dict[str, Any]]:
@@ -250,7 +311,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore")
         results = study(Path(options.output_dir or folder), quick=options.quick, cache=options.features_cache)
     print(markdown_table(diet_table(results), trusted=True))
-    print("\nGot worse against vanilla and CDA:", *results["got_worse"], sep="\n  ")
+    print("\nGot worse against vanilla:", *results["got_worse"], sep="\n  ")
     missed = [] if options.quick else misses(results)
     print("\n" + ("\n".join(missed) or "every bar is met"))
     print(f"{results['time']['wall_seconds']:.0f} s, {results['time']['cpu_seconds']:.0f} CPU-s")

@@ -10,7 +10,6 @@ from typing import Any
 
 from benchmarks import data_diet_quality, gfst_cell, ibadr_quality, ibadr_sick, refine_quality, swap_quality
 from benchmarks.study import RESULTS, ROOT, made_by, read_record
-from hf_fairness.report import data_diet as report_data_diet
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.trainers.recipes.data_diet_grid import BASELINES
@@ -87,7 +86,7 @@ def diet_table(results: Mapping[str, Any]) -> str:
     """Baselines and the three rankings of factual texts at random, at the same shares; what matters most of each."""
     table = {name: results["table"][name] for name in BASELINES if name in results["table"]}
     table |= {name: results["diet"][name] for name in data_diet_quality.ORDER}
-    rows = report_data_diet.diet_table({"table": table})
+    rows = data_diet_quality.diet_table({"table": table})
     shown = [place for place, title in enumerate(rows[0]) if title in DIET_COLUMNS]
     return markdown_table([[row[place] for place in shown] for row in rows], trusted=True)
 
