@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.data import open_dataset, open_other, text_column
 from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
@@ -74,29 +75,6 @@ def run(
         group_set=None if arguments.group_set is None else open_dataset(arguments.group_set),
     )
     if is_main_process():
-        print_table(result)
+        print_report(result)
         result["urls"] = push_all(result["artefacts"], wanted, hub)
     return result
-
-
-def print_table(result: dict[str, Any]) -> None:
-    """Print what was chosen, the table, what got worse, and the files."""
-    from hf_fairness.report.data_diet import diet_table, findings, headline
-
-    print(f"\n{headline(result)}\n")
-    for caution in result["cautions"]:
-        print(f"Caution. {caution}\n")
-    rows = [row[:5] + [cell.split(" [")[0] for cell in row[5:]] for row in diet_table(result)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        print("  ".join([row[0].ljust(widths[0]), *cells]))
-    worse = findings(result)["worse"]
-    print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
-    for line in worse:
-        print(f"  {line}")
-    print()
-    for name, path in result["files"].items():
-        print(f"{name:>20}  {path}")
-    if result["model"] is not None:
-        print(f"{'model':>20}  {result['model']}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.gfst_data import open_pairs, open_texts
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
@@ -101,7 +102,7 @@ def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None
         if "stages" in result:
             print_stages(result)
             return result
-        print_table(result)
+        print_report(result)
         result["urls"] = push_all(result["artefacts"], wanted, config)
     return result
 
@@ -148,40 +149,9 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
 def print_stages(result: dict[str, Any]) -> None:
     """Print what the stages counted, for a run that ended early."""
     from hf_fairness.report.gfst_record import kept_table
+    from hf_fairness.report.terminal import columns
 
-    _print_rows(kept_table(result))
+    print(*columns(kept_table(result)), sep="\n")
     print()
     for name, path in result["stages"].items():
         print(f"{name:>20}  {path}")
-
-
-def print_table(result: dict[str, Any]) -> None:
-    """Print what was kept, the table of models, what got worse, and the files."""
-    from hf_fairness.report.gfst_record import cautions, kept_table
-    from hf_fairness.report.gfst_tables import findings, gfst_table, headline
-
-    print()
-    _print_rows(kept_table(result))
-    print()
-    _print_rows([row[:3] + [cell.split(" [")[0] for cell in row[3:]] for row in gfst_table(result)])
-    print(f"\n{headline(result)}")
-    for line in cautions(result):
-        print(f"  {line}")
-    worse = findings(result)["worse"]
-    print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
-    for line in worse:
-        print(f"  {line}")
-    print()
-    for name, path in result["files"].items():
-        print(f"{name:>20}  {path}")
-    if result["model"] is not None:
-        print(f"{'model':>20}  {result['model']}")
-
-
-def _print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Columns of text; the first and the last are set left."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        cells[0], cells[-1] = row[0].ljust(widths[0]), row[-1]
-        print("  ".join(cells).rstrip())

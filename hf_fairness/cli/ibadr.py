@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.data import open_dataset, open_other
 from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
 
@@ -100,7 +101,7 @@ def run(arguments: IBADRArguments, hub: HubOptions | None = None, more: Sequence
     given = _demo(arguments.seed) if arguments.demo else _data(arguments)
     result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, **given)
     if is_main_process():
-        print_tables(result)
+        print_report(result)
         result["urls"] = push_all(result.get("artefacts", {}), wanted, hub)
     return result
 
@@ -151,33 +152,3 @@ def _demo(seed: int) -> dict[str, Any]:
         "generator": (planted_generator(texts), texts),
         "anti_artefact": world.anti_artefact,
     }
-
-
-def print_tables(result: dict[str, Any]) -> None:
-    """Print what was found, what got worse, and the files."""
-    from hf_fairness.report.ibadr import comparison_table, findings, headline, results_table
-    from hf_fairness.report.ibadr_record import rounds_table, sweep_rows
-    from hf_fairness.report.ibadr_sweep import seed_rows
-
-    if "cells" in result:
-        tables = [rows for rows in (sweep_rows(result), seed_rows(result)) if len(rows) > 1]
-    else:
-        print(f"\n{headline(result)}")
-        tables = [results_table(result), comparison_table(result), rounds_table(result)]
-    for rows in tables:
-        print()
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-        for row in rows:
-            cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            print("  ".join([row[0].ljust(widths[0]), *cells]))
-    if "cells" not in result:
-        worse = findings(result)["worse"]
-        print("\nGot clearly worse:" if worse else "\nNo measure got clearly worse.")
-        for line in worse:
-            print(f"  {line}")
-    print()
-    for name, path in result["files"].items():
-        print(f"{name:>20}  {path}")
-    for name in ("model", "generator", "pool_folder"):
-        if name in result:
-            print(f"{name.removesuffix('_folder'):>20}  {result[name]}")

@@ -12,7 +12,7 @@ def print_report(result: Mapping[str, Any]) -> None:
 
     print(f"\n{text_report(result['record'])}\n")
     places = {path.name: path for path in result["files"].values()}
-    places |= {name: path for name in ("model", "generator", "pool") if (path := result.get(name)) is not None}
+    places |= {name: path for name in ("model", "generator", "pool_folder") if (path := result.get(name)) is not None}
     size = max(map(len, places), default=0)
     for name, path in places.items():
         print(f"  {name.ljust(size)}  {path}")

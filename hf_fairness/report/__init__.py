@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.terminal import text_report
 from hf_fairness.report.word_table import top_texts_table, word_table_html
+from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.utils import FairnessWarning
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "render_html",
     "save_scree_plot",
     "scree_plot",
+    "stage_report",
     "summarize",
     "text_report",
     "top_texts_table",
@@ -66,8 +68,6 @@ def write_report(
     Raises:
         ImportError: ``html=True`` without the extra ``report``; nothing is written then.
     """
-    from hf_fairness.runs import atomic_write_text
-
     folder = Path(output_dir)
     if html is None:
         html = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
@@ -95,3 +95,25 @@ def write_report(
 def _json(value: Any) -> str:
     """JSON in the order of the value: reports list facts, and colour groups, in that order."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def stage_report(
+    run: Run, record: Callable[[], Record], result: Mapping[str, Any], *, inputs: Sequence[Any]
+) -> dict[str, Path]:
+    """Write the report as the stage ``report`` of a run.
+
+    Args:
+        run: that is going on.
+        record: makes what was found, with its pictures' data; called where the stage has work to do.
+        result: the same in the command's own layout.
+        inputs: what the report depends on.
+
+    Returns:
+        Paths by kind, see :func:`write_report`.
+    """
+
+    def work(folder: Path) -> dict[str, str]:
+        return {kind: path.name for kind, path in write_report(record(), folder, result=result).items()}
+
+    written: dict[str, str] = run.stage("report", work, inputs=inputs, version=2)
+    return {kind: run.folder("report") / name for kind, name in (written or {}).items()}

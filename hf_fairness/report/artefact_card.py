@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hf_fairness
-from hf_fairness.report.card import HEADING
+from hf_fairness.record import Record
+from hf_fairness.report.card import HEADING, findings_markdown
 from hf_fairness.report.markdown import bullets, escape_markdown
 from hf_fairness.report.merge import own_section, update_card
+from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import DISCLAIMER
 
 #: Stands in ``load`` for the repository, or the folder, that is loaded.
@@ -49,21 +51,12 @@ class About:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def bias_section(
-    headline: str = "",
-    worse: Sequence[str] = (),
-    improved: Sequence[str] = (),
-    unclear: Sequence[str] = (),
-    cautions: Sequence[str] = (),
-) -> str:
-    """The section on bias from sentences: what got worse comes first, and is said even where nothing did.
+def bias_section(record: Record | None = None, *, of: str = "") -> str:
+    """The short section on bias of a card: what got worse comes first, and is said even where nothing did.
 
     Args:
-        headline: the result in a sentence or two; "" where nothing was measured: then the section says so.
-        worse: what got clearly worse.
-        improved: what got clearly better.
-        unclear: what may have changed or not.
-        cautions: what to know before reading the rest.
+        record: what was found; None where nothing was measured: then the section says so.
+        of: what was measured, where that is not what the card is about.
 
     Returns:
         Markdown from a second-level heading to a line end.
@@ -73,21 +66,16 @@ def bias_section(
         Nothing was measured after this training: neither what got better nor what got worse is known.
     """
     parts = [f"## {HEADING}"]
-    if headline:
-        parts += [
-            "**Got worse**\n\n" + (bullets(worse) or "- No measure here got clearly worse."),
-            "**Improved**\n\n" + (bullets(improved) or "- No measure here clearly improved."),
-            *(["**No clear change**\n\n" + bullets(unclear)] if unclear else []),
-            *(["**Read with care**\n\n" + bullets(cautions)] if cautions else []),
-            escape_markdown(headline),
-            DISCLAIMER,
-        ]
-    else:
+    if record is None:
         parts += [
             "Nothing was measured after this training: neither what got better nor what got worse is known. That a "
             "method against bias was used does not show that the model is fair. `hf-fairness audit` measures encoders; "
             "for other models see the commands of hf-fairness."
         ]
+    else:
+        summary = summarize(record)
+        said = f"This was measured on {of}. {summary.headline}" if of else summary.headline
+        parts += [*findings_markdown(summary), escape_markdown(said), DISCLAIMER]
     return "\n\n".join(parts) + "\n"
 
 

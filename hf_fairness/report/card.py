@@ -46,7 +46,7 @@ def card_section(record: Record, *, texts: bool = False) -> str:
         f"**{escape_markdown(summary.headline)}**",
         DISCLAIMER,
         *([escape_markdown(summary.counts)] if summary.counts else []),
-        *_findings(summary),
+        *findings_markdown(summary),
         "### Models",
         bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms),
         "### Measurements",
@@ -71,7 +71,7 @@ def _joined(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _findings(summary: Summary) -> list[str]:
+def findings_markdown(summary: Summary) -> list[str]:
     """The findings as lists; "got worse" comes first and is said even where it is empty."""
     return [f"**{title}**\n\n{bullets(items) or f'- {empty}'}" for title, items, empty in finding_lists(summary)]
 

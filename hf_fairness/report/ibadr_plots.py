@@ -5,50 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import Record, interval, mapping, number
-from hf_fairness.report.ibadr_record import arm_name
+from hf_fairness.record import Record
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GREY, GROUPS, Canvas
 from hf_fairness.report.text import format_number
-
-
-def accuracy_plot(report: Mapping[str, Any]) -> Plot | None:
-    """Accuracy of every model on every set, with intervals."""
-    arms, sets = list(report["arms"]), list(report["results"])
-    values = {
-        arm: [number(mapping(mapping(report["results"], name), arm), "accuracy") or 0.0 for name in sets]
-        for arm in arms
-    }
-    words = [
-        f"{name}: " + ", ".join(f"{arm_name(arm)} {format_number(values[arm][k])}" for arm in arms)
-        for k, name in enumerate(sets)
-    ]
-    text = f"Accuracy by set. {'; '.join(words)}."
-    height = 0.8 / len(arms)
-
-    def paint(axes: Any) -> None:
-        for k, arm in enumerate(arms):
-            places = [y + (k - (len(arms) - 1) / 2) * height for y in range(len(sets))]
-            color = GREY if arm == "base" else GROUPS[(k - 1) % len(GROUPS)][0]
-            axes.barh(places, values[arm], height=height * 0.9, color=color, label=arm_name(arm))
-            for y, value, name in zip(places, values[arm], sets, strict=True):
-                ends = interval(mapping(mapping(report["results"], name), arm), "accuracy_ci95")
-                if ends is not None:
-                    errors = [[max(value - ends[0], 0.0)], [max(ends[1] - value, 0.0)]]
-                    axes.errorbar(value, y, xerr=errors, fmt="none", ecolor="#404040", elinewidth=0.8)
-        axes.set_yticks(range(len(sets)), sets)
-        axes.set_ylim(len(sets) - 0.5, -0.5)
-        axes.set_xlim(0.0, 1.0)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel("accuracy")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-
-    return Plot(
-        title="Accuracy on dev, test and challenge sets",
-        svg=Canvas(4.6, 0.9 + 0.22 * len(sets) * len(arms)).draw(paint, "ibadr-accuracy", text),
-        caption="Bars of a set share its rows; whiskers: 95 % intervals over rows.",
-        description=text,
-    )
 
 
 def degrees_plot(record: Record) -> Plot | None:

@@ -30,7 +30,7 @@ from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Record
-from hf_fairness.report import audit_record, card_metadata, card_section, write_report
+from hf_fairness.report import audit_record, card_metadata, card_section, stage_report
 from hf_fairness.report.artefact_card import LOAD_ENCODER, About, artefact_card
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
@@ -105,17 +105,16 @@ def run_ccd(
         training = _describe(training, counts, arguments, config) | ({"sweep": sweep} if sweep else {})
         sides = {"before": before, "control": control, "training": training}
         inputs = [after, sides]
-        written = run.stage(
-            "report", lambda folder: pipeline.report(folder, after, sides), inputs=[inputs, arguments.name]
-        )
-        about = pipeline.about(pipeline.record(after, sides))
+        drawn = lambda: pipeline.record(after, sides, drawn=True)  # noqa: E731
+        files = stage_report(run, drawn, {"after": after, **sides}, inputs=[inputs, arguments.name])
+        record = pipeline.record(after, sides)
+        about = pipeline.about(record)
         model = lambda folder: pipeline.publishable(folder, about)  # noqa: E731
         run.stage("model", model, inputs=[run.key("train"), inputs, arguments.name], version=2)
-        folder = run.folder("report")
         return {
             "model": run.folder("model"),
-            "record": pipeline.record(after, sides),
-            "files": {kind: folder / name for kind, name in (written or {}).items()},
+            "record": record,
+            "files": files,
             "before": before,
             "after": after,
             "control": control,
@@ -371,11 +370,6 @@ class _Pipeline:
         name = self.arguments.name or self.model_name
         asked = shown_settings(asdict(self.arguments), without=("resume", "name", "show_texts"))
         return audit_record(after, **sides, name=name, command="ccd", asked=asked)
-
-    def report(self, folder: Path, after: dict[str, Any], sides: Mapping[str, Any]) -> dict[str, str]:
-        """Report files, with a picture of the embeddings before and after."""
-        paths = write_report(self.record(after, sides, drawn=True), folder, result={"after": after, **sides})
-        return {kind: path.name for kind, path in paths.items()}
 
     def _embeddings(self, stage: str) -> dict[str, np.ndarray]:
         with np.load(self.run.folder(stage) / _EMBEDDINGS) as arrays:

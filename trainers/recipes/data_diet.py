@@ -23,9 +23,11 @@ from datasets import ClassLabel, Dataset, Features, Value
 from numpy.typing import NDArray
 
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
+from hf_fairness.record import Record
+from hf_fairness.report import stage_report
 from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_head
-from hf_fairness.report.card import card_metadata
-from hf_fairness.report.data_diet import LIMITS, findings, headline, write_diet_report
+from hf_fairness.report.card import card_metadata, card_section
+from hf_fairness.report.data_diet_record import LIMITS, data_diet_record
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
@@ -81,7 +83,8 @@ def run_data_diet(
 
     Returns:
         The report: ``data``, ``table``, ``choices``, ``best``, ``cautions``, ``curves``, ``trade_off``, ``stability``,
-        ``cost``, ``meta``; ``files``: paths of what was written; ``model``: its folder, or None; ``artefacts``: what
+        ``cost``, ``meta``; ``record``: the same as a :class:`hf_fairness.record.Record`; ``files``: paths of what was
+        written; ``model``: its folder, or None; ``artefacts``: what
         `hf_fairness.publishing.publish` takes.
 
     Raises:
@@ -96,14 +99,15 @@ def run_data_diet(
         scores = search.scores()
         results = search.grid(scores)
         report = search.report(scores, results)
-        model = search.model(scores, report)
-        written = run.stage("report", lambda folder: write_diet_report(report, folder), inputs=[report])
-        folder = run.folder("report")
+        record = data_diet_record(report, name=arguments.name)
+        model = search.model(scores, report, record)
+        files = stage_report(run, lambda: record, report, inputs=[report, arguments.name])
         return {
             **report,
-            "files": {name: folder / name for name in written},
+            "record": record,
+            "files": files,
             "model": model,
-            "artefacts": {} if model is None else search.artefacts(scores, report),
+            "artefacts": {} if model is None else search.artefacts(scores, report, record),
         }
 
 
@@ -202,12 +206,12 @@ class _Search:
         self.run.stage("grid", work, inputs=inputs, keep_partial=True)
         return run_grid(self.learner(), self.data, scores, self.arguments, self.run.folder("grid"), show_progress=False)
 
-    def model(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any]) -> Path | None:
+    def model(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any], record: Record) -> Path | None:
         """The chosen cell trained with the first seed and saved; None where no cell was within the limit."""
         if report["best"] is None:
             logger.warning("No cell loses at most %g of the AUC: no model is written.", self.arguments.max_auc_drop)
             return None
-        chosen, card = self.chosen(report), artefact_card(self.about(report))
+        chosen, card = self.chosen(report), artefact_card(self.about(report, record))
 
         def work(folder: Path) -> dict[str, Any]:
             found = self._final(chosen, scores, folder)
@@ -222,7 +226,7 @@ class _Search:
         """The cell that was chosen."""
         return next(cell for cell in all_cells(self.arguments) if cell.name == report["best"]["name"])
 
-    def about(self, report: dict[str, Any]) -> About:
+    def about(self, report: dict[str, Any], record: Record) -> About:
         """What the card of the chosen model says."""
         a, base = self.arguments, report["arguments"]["model_name_or_path"]
         whole, cell = a.mode == "full", self.chosen(report)
@@ -233,30 +237,32 @@ class _Search:
             summary=f"A text classifier ({', '.join(self.data.classes)}): {what} on the part of its data that was "
             f"chosen as a healthy data diet (Zayed et al. 2023): {cell.factual:.0%} of the examples and "
             f"{cell.counterfactual:.0%} of their counterfactuals, by the ranking {cell.ranking}.",
-            section=_section(report),
+            section=card_section(record),
             load=load_classifier(EXAMPLE) if whole else load_head(EXAMPLE, "" if known else base),
             limits=LIMITS,
             metadata={
                 "library_name": "transformers" if whole else "hf-fairness",
                 "pipeline_tag": "text-classification",
-                **card_metadata(None, base_model=a.model_name_or_path if known else None),
+                **card_metadata(record, base_model=a.model_name_or_path if known else None),
             },
         )
 
-    def artefacts(self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any]) -> dict[str, Artefact]:
+    def artefacts(
+        self, scores: dict[str, NDArray[np.float64]], report: dict[str, Any], record: Record
+    ) -> dict[str, Artefact]:
         """What can be published: the chosen model, and the rows that it was trained on."""
-        about = self.about(report)
+        about = self.about(report, record)
 
         def model(folder: Path, repo_id: str) -> None:
             atomic_write_text(folder / CARD, artefact_card(about, repo_id))
             if self.arguments.mode == "fast":  # the file names the encoder, which may be a path
-                record = json.loads((self.run.folder("model") / HEAD).read_text(encoding="utf-8"))
-                atomic_write_json(folder / HEAD, {**record, "encoder": report["arguments"]["model_name_or_path"]})
+                head = json.loads((self.run.folder("model") / HEAD).read_text(encoding="utf-8"))
+                atomic_write_json(folder / HEAD, {**head, "encoder": report["arguments"]["model_name_or_path"]})
 
         def rows(folder: Path, repo_id: str) -> None:
             kept = self.kept_rows(scores, report)
             write_splits(folder, {"train": kept})
-            self._rows_card(kept, report, repo_id).save(folder / CARD)
+            self._rows_card(kept, report, record, repo_id).save(folder / CARD)
 
         return {
             "model": Artefact("model", self.run.folder("model"), model, "Add the model trained on a data diet"),
@@ -285,7 +291,7 @@ class _Search:
         features = Features({**kinds, "counterfactual": Value("bool"), "row": Value("int64")})
         return Dataset.from_dict(columns, features=features)
 
-    def _rows_card(self, kept: Dataset, report: dict[str, Any], repo_id: str) -> DatasetCard:
+    def _rows_card(self, kept: Dataset, report: dict[str, Any], record: Record, repo_id: str) -> DatasetCard:
         given, cell = report["arguments"], self.chosen(report)
         added = sum(kept["counterfactual"])
         return dataset_card(
@@ -310,7 +316,7 @@ class _Search:
                 limits=("What was kept was chosen for one classifier: another one may need other rows.",),
                 versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
                 repo_id=repo_id,
-                bias=_section(report, "the classifier that was trained on these rows"),
+                bias=bias_section(record, of="the classifier that was trained on these rows"),
             )
         )
 
@@ -384,13 +390,6 @@ class _Search:
             arrays = _load_arrays(self.run.folder(f"scores_{number}") / SCORES)
             found[_reader_name(name) or name] = arrays["ge"].mean(axis=0)
         return found
-
-
-def _section(report: dict[str, Any], of: str = "") -> str:
-    """The section on bias of a card; ``of`` says what was measured, where that is not what the card is about."""
-    found = findings(report)
-    said = f"This was measured on {of}. {headline(report)}" if of else headline(report)
-    return bias_section(said, found["worse"], found["improved"], found["unclear"], report["cautions"])
 
 
 def _reader_name(name: str | None) -> str | None:

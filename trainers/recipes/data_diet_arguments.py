@@ -67,6 +67,9 @@ class DataDietArguments:
     attribute: str = field(default="gender", metadata={"help": "Attribute whose terms are swapped."})
     language: str = field(default="en", metadata={"help": "Language of the texts."})
     names: bool = field(default=True, metadata={"help": "Swap given names too, as the paper does."})
+    name: str | None = field(
+        default=None, metadata={"help": "How the report calls what was made; default: after the model."}
+    )
     output_dir: str = field(default="data-diet", metadata={"help": "Folder for scores, grid, report and model."})
     mode: str = field(
         default="fast",

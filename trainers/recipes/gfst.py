@@ -22,9 +22,11 @@ from datasets import Dataset
 from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import GenderTagger, SourceGender
 from hf_fairness.publishing import CARD, Artefact, write_splits
+from hf_fairness.record import Record
+from hf_fairness.report import stage_report
 from hf_fairness.report.artefact_card import About, artefact_card, load_translator
-from hf_fairness.report.card import card_metadata
-from hf_fairness.report.gfst import gfst_card_section, gfst_model_index, write_gfst_report
+from hf_fairness.report.card import card_metadata, card_section
+from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.trainers.ccd_sweep import training_settings
@@ -93,9 +95,9 @@ def run_gfst(
 
     Returns:
         The report: ``data`` (per stage what was kept and why rows were dropped), ``arms``, ``winomt``, ``must_she``,
-        ``test``, ``comparisons``, ``explained``, ``meta``; ``files``: paths of what was written, and ``model``: its
-        folder; ``artefacts``: what `hf_fairness.publishing.publish` takes. With `arguments.until` only ``data`` and
-        ``stages``, the folders.
+        ``test``, ``comparisons``, ``explained``, ``meta``; ``record``: the same, as a :class:`hf_fairness.record.Record`;
+        ``files``: paths of what was written; ``model``: its folder; ``artefacts``: what `hf_fairness.publishing.publish`
+        takes. With `arguments.until` only ``data`` and ``stages``, the folders.
 
     Raises:
         ValueError: data, language, model or variant that cannot be used.
@@ -164,10 +166,14 @@ class _Recipe:
             stages = [path for path in sorted(self.run.output_dir.iterdir()) if path.is_dir()]
             shown = {path.name: path for path in stages if not path.name.startswith(".")}
             return {"data": self._data(), "stages": shown}
-        folder = self.run.folder("report")
-        files = {name: folder / name for name in self.found["report"]}
         model_folder = self.run.folder("model") if self.arguments.wants("model") else None
-        return {**self.report(), "files": files, "model": model_folder, "artefacts": self.artefacts()}
+        return {
+            **self.report(),
+            "record": self.record(),
+            "files": self.found["report"],
+            "model": model_folder,
+            "artefacts": self.artefacts(),
+        }
 
     def _translator(self, reverse: Any) -> tuple[Any, Any]:
         """The model that makes pseudo-parallel data, and its key."""
@@ -218,12 +224,13 @@ class _Recipe:
             ),
         }
 
-    def _report(self) -> list[str]:
+    def record(self) -> Record:
+        """What was found, as it is shown."""
+        return gfst_record(self.report(), name=self.arguments.name or self.name)
+
+    def _report(self) -> dict[str, Path]:
         report = self.report()
-        written: list[str] = self.run.stage(
-            "report", lambda folder: write_gfst_report(report, folder), inputs=[_stable(report)]
-        )
-        return written
+        return stage_report(self.run, self.record, report, inputs=[_stable(report), self.arguments.name])
 
     def _model(self) -> Any:
         """The final model with its card."""
@@ -241,19 +248,18 @@ class _Recipe:
 
     def about(self) -> About:
         """What the card of the final model says."""
-        report, name, a = self.report(), self.name, self.arguments
+        name, a = self.name, self.arguments
         return About(
             title=name,
             summary=f"A translation model ({a.source_lang} to {a.lang}) trained with gender-filtered self-training "
             "(GFST, Choubey et al. 2021), to keep people's gender more often.",
-            section=gfst_card_section(report, name),
+            section=card_section(self.record()),
             load=load_translator(f"{a.prefix}The doctor said that she was tired."),
             metadata={
                 "library_name": "transformers",
-                **card_metadata(None, base_model=a.model),
+                **card_metadata(self.record(), name, base_model=a.model),
                 "language": [code for code in (a.source_lang, a.lang) if code],
                 "pipeline_tag": "translation",
-                **gfst_model_index(report, name),
             },
         )
 

@@ -185,6 +185,9 @@ class GFSTArguments:
     until: str | None = field(
         default=None, metadata={"help": f"End after this stage: {', '.join(STAGES)}; default: go on to the end."}
     )
+    name: str | None = field(
+        default=None, metadata={"help": "How the report calls what was made; default: after the model."}
+    )
     resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
     demo: bool = field(
         default=False,

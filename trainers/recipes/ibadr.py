@@ -22,10 +22,12 @@ from datasets import ClassLabel, Dataset
 from transformers import AutoConfig
 
 from hf_fairness.publishing import CARD, Artefact, is_hub_id
+from hf_fairness.record import Record
+from hf_fairness.report import stage_report
 from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_generator
-from hf_fairness.report.card import card_metadata
+from hf_fairness.report.card import card_metadata, card_section
 from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
-from hf_fairness.report.ibadr import LIMITS, findings, headline, write_ibadr_report
+from hf_fairness.report.ibadr_record import LIMITS, ibadr_record
 from hf_fairness.runs import Run, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import generator as random_generator
@@ -89,8 +91,9 @@ def run_ibadr(
 
     Returns:
         The report: ``data``, ``rounds``, ``pool``, ``arms``, ``results``, ``comparisons``, ``partial_input``,
-        ``leakage``, ``meta``; ``files``: paths of what was written; ``model``, ``generator``, ``pool_folder``: folders;
-        ``artefacts``: what `hf_fairness.publishing.publish` takes.
+        ``leakage``, ``meta``; ``record``: the same, as a :class:`hf_fairness.record.Record`; ``files``: paths of what
+        was written; ``model``, ``generator``, ``pool_folder``: folders; ``artefacts``: what
+        `hf_fairness.publishing.publish` takes.
 
     Raises:
         ImportError: the extra ``report`` is not installed.
@@ -113,17 +116,18 @@ def run_ibadr(
     with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
         pipeline = _Pipeline(Job(run, arguments, task, sources, anti_artefact))
         report = pipeline(sets)
-        written = run.stage("report", lambda folder: write_ibadr_report(report, folder), inputs=[report])
-        folder = run.folder("report")
-        about = pipeline.about(report)
+        record = ibadr_record(report, name=arguments.name)
+        files = stage_report(run, lambda: record, report, inputs=[report, arguments.name])
+        about = pipeline.about(report, record)
         pipeline.model(about)
         return {
             **report,
-            "files": {name: folder / name for name in written},
+            "record": record,
+            "files": files,
             "model": run.folder("model"),
             "generator": run.folder(f"generator-{arguments.rounds}"),
             "pool_folder": run.folder("pool"),
-            "artefacts": pipeline.artefacts(report, about),
+            "artefacts": pipeline.artefacts(report, record, about),
         }
 
 
@@ -231,7 +235,7 @@ class _Pipeline:
         inputs = [job.run.key("ibadr"), job.task.label_names, artefact_card(about)]
         job.run.stage("model", work, inputs=inputs, version=2)
 
-    def about(self, report: Mapping[str, Any]) -> About:
+    def about(self, report: Mapping[str, Any], record: Record) -> About:
         """What the card of the classifier says."""
         given, task = report["arguments"], self.job.task
         base = given["model_name_or_path"]
@@ -240,21 +244,21 @@ class _Pipeline:
             title=f"{base.split('/')[-1]}-ibadr",
             summary=f"A text classifier ({', '.join(task.label_names)}): {base}, trained on data that IBADR (Wang et "
             "al. 2023) refined against biases that a shallow model learns.",
-            section=_section(report),
+            section=card_section(record),
             load=load_classifier(*texts),
             limits=LIMITS,
             metadata={
                 "library_name": "transformers",
                 "pipeline_tag": "text-classification",
-                **card_metadata(None, base_model=base if is_hub_id(base) else None),
+                **card_metadata(record, base_model=base if is_hub_id(base) else None),
             },
         )
 
-    def artefacts(self, report: Mapping[str, Any], about: About) -> dict[str, Artefact]:
+    def artefacts(self, report: Mapping[str, Any], record: Record, about: About) -> dict[str, Artefact]:
         """What can be published: the classifier, the generator of its samples, and the pool that it was trained on."""
         run, a = self.job.run, self.job.arguments
         generator = run.folder(f"generator-{a.rounds}")
-        writer = self._about_generator(report)
+        writer = self._about_generator(report, record)
         return {
             "model": Artefact("model", run.folder("model"), _card(about), "Add the model made with IBADR"),
             "generator": Artefact(
@@ -272,14 +276,14 @@ class _Pipeline:
                         report["pool"],
                         report["rounds"],
                         repo_id=repo,
-                        bias=_section(report, "the classifier that was trained on this pool"),
+                        bias=bias_section(record, of="the classifier that was trained on this pool"),
                     )
                 ).save(folder / CARD),
                 "Add the data refined by IBADR",
             ),
         }
 
-    def _about_generator(self, report: Mapping[str, Any]) -> About:
+    def _about_generator(self, report: Mapping[str, Any], record: Record) -> About:
         """What the card of the generator says."""
         given, task = report["arguments"], self.job.task
         base, low = given["generator"], "<|bias-1|>" if self.job.arguments.use_indicators else ""
@@ -289,7 +293,7 @@ class _Pipeline:
             summary=f"A language model that writes rows for a text classifier: {base}, fine-tuned on the texts of the "
             "data with IBADR (Wang et al. 2023). It is no chat model. A row begins with its bias degree (<|bias-1|> is "
             f"the lowest of {given['n_bias_indicators']}) and its label ({labels}).",
-            section=_section(report, "the classifier that was trained on its samples"),
+            section=bias_section(record, of="the classifier that was trained on its samples"),
             load=load_generator(f"{low}<|label-0|>"),
             limits=MADE_UP,
             metadata={
@@ -395,13 +399,6 @@ class _Pipeline:
         ]
         result: dict[str, Any] = job.run.stage("evaluation", work, inputs=inputs)
         return result
-
-
-def _section(report: Mapping[str, Any], of: str = "") -> str:
-    """The section on bias of a card; ``of`` says what was measured, where that is not what the card is about."""
-    found = findings(report)
-    said = f"This was measured on {of}. {headline(report)}" if of else headline(report)
-    return bias_section(said, found["worse"], found["improved"], found["unclear"])
 
 
 def _card(about: About) -> Callable[[Path, str], Any]:

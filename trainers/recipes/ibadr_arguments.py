@@ -84,6 +84,9 @@ class IBADRArguments(IBADRConfig):
             "model_name_or_path=..., seed=0,1,2; all else stays as it is."
         },
     )
+    name: str | None = field(
+        default=None, metadata={"help": "How the report calls what was made; default: after the model."}
+    )
     output_dir: str = field(
         default="ibadr", metadata={"help": "Folder of the stages, the pool, the models, the report."}
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from hf_fairness.report.ibadr_sweep import write_sweep
+from hf_fairness.report import write_report
+from hf_fairness.report.ibadr_record import sweep_record
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.recipes.data_diet_measures import against
 from hf_fairness.trainers.recipes.ibadr import run_ibadr
@@ -32,7 +33,7 @@ def sweep_ibadr(arguments: IBADRArguments, train: Dataset, **given: Any) -> dict
     Returns:
         ``cells``: for each ``name``, ``value``, accuracies of the arms on each set with intervals, numbers of rows, and
         differences; ``over_seeds``, where seeds vary: set -> arm -> mean with Student's interval over seeds, and set ->
-        ``"a - b"`` -> the paired difference over seeds; ``files``.
+        ``"a - b"`` -> the paired difference over seeds; ``record``; ``files``.
 
     Raises:
         ValueError: no sweep, or a value of the wrong kind.
@@ -51,9 +52,9 @@ def sweep_ibadr(arguments: IBADRArguments, train: Dataset, **given: Any) -> dict
     seeds = [cell for cell in cells if cell["name"] == "seed"]
     if len(seeds) > 1:
         found["over_seeds"] = _over_seeds(seeds)
-    folder = Path(arguments.output_dir)
-    written = write_sweep(found, folder) if is_main_process() else []
-    return {**found, "files": {name: folder / name for name in written}}
+    record = sweep_record(found, name=arguments.name)
+    files = write_report(record, arguments.output_dir, result=found) if is_main_process() else {}
+    return {**found, "record": record, "files": files}
 
 
 def _typed(name: str, text: str) -> int | str:
