@@ -1,20 +1,13 @@
-"""The figures of a GFST report: the scores of every model, GFST against the others, and what the filters kept."""
+"""The picture of a GFST report: what the filters kept of each group."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import Interval, Record
+from hf_fairness.record import Record
 from hf_fairness.report.plots import Plot
 from hf_fairness.report.svg import GROUPS, Canvas
-
-#: Keys of WinoMT that are drawn, with their titles and ideal values.
-SCORES = (("accuracy", "Acc", 1.0), ("delta_g", "ΔG", 0.0), ("delta_s_f1", "ΔS", 0.0), ("delta_r", "ΔR", 0.0))
-
-
-def _bars(value: float, ends: Interval | None) -> list[list[float]] | None:
-    return None if ends is None else [[max(value - ends[0], 0.0)], [max(ends[1] - value, 0.0)]]
 
 
 def kept_plot(record: Record) -> Plot | None:

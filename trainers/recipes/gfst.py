@@ -95,9 +95,9 @@ def run_gfst(
 
     Returns:
         The report: ``data`` (per stage what was kept and why rows were dropped), ``arms``, ``winomt``, ``must_she``,
-        ``test``, ``comparisons``, ``explained``, ``meta``; ``record``: the same, as a :class:`hf_fairness.record.Record`;
-        ``files``: paths of what was written; ``model``: its folder; ``artefacts``: what `hf_fairness.publishing.publish`
-        takes. With `arguments.until` only ``data`` and ``stages``, the folders.
+        ``test``, ``comparisons``, ``explained``, ``meta``; ``record``: the same, as a
+        :class:`hf_fairness.record.Record`; ``files``: paths of what was written; ``model``: its folder; ``artefacts``:
+        what `hf_fairness.publishing.publish` takes. With `arguments.until` only ``data`` and ``stages``, the folders.
 
     Raises:
         ValueError: data, language, model or variant that cannot be used.
