@@ -23,6 +23,7 @@ LONG = (
         "test_readme.py",
         "test_refine_study.py",
         "test_ccd_minilm.py",
+        "test_frozen_runs.py",
     ),
     *("test_gfst_recipe.py", "test_gfst_resume.py", "test_gfst_study.py", "test_gfst_command.py"),
     *("test_gfst_distributed.py", "test_target_gender.py", "test_ibadr_recipe.py"),

@@ -35,7 +35,7 @@ class Command:
         return [*words, self.output, str(out)]
 
 
-def _texts(n: int) -> list[str]:
+def make_texts(n: int) -> list[str]:
     """Texts that share few words, so that they are no variants of each other."""
     draws = random.Random(0)
     words = ["".join(draws.choices("abcdefghijklmnoprstuw", k=5)) for _ in range(400)]
@@ -43,7 +43,8 @@ def _texts(n: int) -> list[str]:
     return [f"{('she', 'he')[i % 2]} said that {row}" for i, row in enumerate(rows)]
 
 
-def _csv(path: Path, columns: dict[str, list[Any]]) -> str:
+def write_csv(path: Path, columns: dict[str, list[Any]]) -> str:
+    """Write a table; returns its path."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         out = csv.writer(stream)
         out.writerow(columns)
@@ -53,7 +54,7 @@ def _csv(path: Path, columns: dict[str, list[Any]]) -> str:
 
 def make_augment(folder: Path) -> dict[str, Command]:
     """Rows written anew, over an old output, and refined."""
-    texts = _csv(folder / "texts.csv", {"text": _texts(60)})
+    texts = write_csv(folder / "texts.csv", {"text": make_texts(60)})
     start = ["augment", texts, "--method"]
     options = {"output": "--output", "again": "is not empty"}
     return {
@@ -69,7 +70,7 @@ def make_build(folder: Path) -> dict[str, Command]:
     return {"build-dataset": Command(words, output="--output", again="is not empty")}
 
 
-def make_encoder(folder: Path) -> dict[str, Command]:
+def make_encoder(folder: Path, *, seed: int = 0) -> dict[str, Command]:
     """An encoder that is audited, and one that is mitigated."""
     from tiny_bert import save_tiny_bert
 
@@ -78,8 +79,8 @@ def make_encoder(folder: Path) -> dict[str, Command]:
     letters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-/$%&"]
     pieces = [*letters, *(f"##{x}" for x in letters), "she", "he", "they", "her", "his", "the", "a"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 16}
-    encoder = save_tiny_bert(folder / "encoder", pieces, max_length=64, **sizes)
-    texts = _csv(folder / "ccd.csv", {"text": _texts(48)})
+    encoder = save_tiny_bert(folder / "encoder", pieces, max_length=64, seed=seed, **sizes)
+    texts = write_csv(folder / "ccd.csv", {"text": make_texts(48)})
     # Gender under another name: its tests and texts, which this package carries, would take most of the time.
     attribute = json.loads((Path(attributes.__file__).parent / "data" / "gender.en.json").read_text(encoding="utf-8"))
     (folder / "sex.en.json").write_text(json.dumps({**attribute, "name": "sex"}), encoding="utf-8")
@@ -97,7 +98,7 @@ def make_diet(folder: Path) -> dict[str, Command]:
     from diet_world import BAD, GOOD, rows, vectors
     from tiny_bert import save_tiny_bert
 
-    train, dev = _csv(folder / "train.csv", rows(200, 0)[:]), _csv(folder / "dev.csv", rows(100, 1)[:])
+    train, dev = write_csv(folder / "train.csv", rows(200, 0)[:]), write_csv(folder / "dev.csv", rows(100, 1)[:])
     words = ["it", "was", "and", "on", "day", "she", "he", "queen", "king", *GOOD, *BAD, *map(str, range(40))]
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 16}
     bert = save_tiny_bert(folder / "bert", words, **sizes)
@@ -112,14 +113,14 @@ def make_diet(folder: Path) -> dict[str, Command]:
     }
 
 
-def make_gfst(folder: Path) -> dict[str, Command]:
-    """A translator that has learned a little, its arms, its report."""
+def make_gfst(folder: Path, *, feminine: float = 0.5, noise: float = 0.0) -> dict[str, Command]:
+    """A translator that has learned a little, its arms, its report; shares as for `gfst_world.pairs`."""
     import gfst_world
 
     from hf_fairness.cli import main
 
-    pairs = gfst_world.pairs(400, 0, feminine=0.5, noise=0.0)
-    parallel = _csv(folder / "pairs.csv", {"en": pairs["source"], "it": pairs["target"]})
+    pairs = gfst_world.pairs(400, 0, feminine=feminine, noise=noise)
+    parallel = write_csv(folder / "pairs.csv", {"en": pairs["source"], "it": pairs["target"]})
     (folder / "news.txt").write_text("\n".join(gfst_world.monolingual(80, 1)["text"][:]) + "\n", encoding="utf-8")
     rows = gfst_world.winomt_rows()[:40]
     lines = [f"{row['gender']}\t{row['target_index']}\t{row['sentence']}\t{row['profession']}\n" for row in rows]
@@ -137,12 +138,13 @@ def make_gfst(folder: Path) -> dict[str, Command]:
     return {"gfst": Command([*words, *arms])}
 
 
-def make_ibadr(folder: Path) -> dict[str, Command]:
-    """Two rounds with tiny models."""
+def make_ibadr(folder: Path, *, n: int = 64) -> dict[str, Command]:
+    """One round with tiny models, on so many rows."""
+    import torch
     from ibadr_case import SETTINGS, make_case
     from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-    case = make_case(64)
+    case = make_case(n)
     names = case.world.train.features["label"].names
     for split in ("train", "dev", "challenge"):
         rows = [{**row, "label": names[row["label"]]} for row in getattr(case.world, split)]
@@ -150,7 +152,10 @@ def make_ibadr(folder: Path) -> dict[str, Command]:
     openers = {"classifier": AutoModelForSequenceClassification, "generator": AutoModelForCausalLM}
     for name, opener in openers.items():
         config, tokenizer = getattr(case, name)
-        for part in (opener.from_config(config), tokenizer):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            model = opener.from_config(config)
+        for part in (model, tokenizer):
             part.save_pretrained(folder / name)
     quick = {"n_generated": 12, "generator_epochs": 2, "n_shallow": 16, "n_iterations": 1}
     settings = {**SETTINGS, **quick, "generator": str(folder / "generator")}
