@@ -35,7 +35,8 @@ def text_report(record: Record, *, width: int | None = None) -> str:
 
 
 def _wrapped(text: str, width: int, mark: str = "") -> str:
-    return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=" " * len(mark))
+    indent = " " * len(mark)
+    return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _findings(summary: Summary, width: int) -> list[str]:

@@ -58,6 +58,14 @@ def test_text_is_as_wide_as_asked_and_nothing_of_it_is_lost():
     assert text.split().count("three") == 20
 
 
+def test_names_are_not_broken_at_their_hyphens():
+    name = "a-set-of-texts"
+    for width in range(40, 60):
+        assert name in text_report(
+            record(measure("m", **LESS), cautions=(f"Read {name} and {name} with care.",)), width=width
+        )
+
+
 def test_one_model(before):
     text = text_report(audit_record(before))
     assert table(text)[0].split() == ["measure", "measured", "ideal"]
