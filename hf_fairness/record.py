@@ -167,7 +167,7 @@ class Record:
     """What a command found.
 
     Attributes:
-        command: ``"audit"``, ``"ccd"``, ``"gfst"``, ``"ibadr"`` or ``"data-diet"``.
+        command: ``"audit"``, ``"ccd"``, ``"gfst"``, ``"ibadr"``, ``"ibadr-sweep"`` or ``"data-diet"``.
         name: of the report, as the person chose it, or of the model.
         method: what was done, in one sentence; the source in brackets.
         arms: the models, the original one first.
@@ -177,6 +177,7 @@ class Record:
         subject: what was measured: attribute, language, data ...
         outcome: a sentence that goes before the findings where they cannot say it; may be empty.
         cautions: what changes how the numbers are to be read.
+        no_control: why no arm is a control, where that has a reason; empty: none was measured.
         tables: what only this method has.
         figures: data of the pictures that only this method has, by name.
         texts: texts of the person's own data with the largest gap, by title; only where they were asked for.
@@ -195,6 +196,7 @@ class Record:
     subject: Mapping[str, Any] = field(default_factory=dict)
     outcome: str = ""
     cautions: tuple[str, ...] = ()
+    no_control: str = ""
     tables: tuple[Table, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

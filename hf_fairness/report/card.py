@@ -39,6 +39,7 @@ def card_section(record: Record, *, texts: bool = False) -> str:
     """
     summary = summarize(record)
     subject = [f"{key} {_joined(value)}" for key, value in record.subject.items()]
+    models = bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms)
     parts = [
         f"## {HEADING}",
         f"{escape_markdown(record.name)}: {escape_markdown(record.method)}. Measured with hf-fairness "
@@ -47,8 +48,7 @@ def card_section(record: Record, *, texts: bool = False) -> str:
         DISCLAIMER,
         *([escape_markdown(summary.counts)] if summary.counts else []),
         *findings_markdown(summary),
-        "### Models",
-        bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms),
+        *(["### Models", models] if models else []),
         "### Measurements",
     ]
     shown = grids(record)

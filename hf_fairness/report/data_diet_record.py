@@ -64,6 +64,11 @@ LIMITS = (
     "Group metrics on templates tell little of natural texts.",
     "Fractions were searched: p-values are not corrected for the number of cells and measures.",
 )
+#: In the place of a control, where the ranking that chose nothing is the fairest one.
+RANDOM_IS_BEST = (
+    "The fairest ranking is the random one, which is the control of all others: choosing examples by their scores adds "
+    "nothing here."
+)
 
 
 def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> Record:
@@ -100,6 +105,7 @@ def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> R
         | {key: value for key, value in mapping(report, "data").items() if key in ("positive_label", "classes")},
         outcome=_outcome(report),
         cautions=tuple(_cautions(report)),
+        no_control=RANDOM_IS_BEST if best == RANDOM else "",
         tables=tuple(_tables(report)),
         figures=_figures(report),
         limits=LIMITS,

@@ -204,6 +204,8 @@ def _closed(measure: Measure, gap: Gap) -> float:
 
 def _control_part(record: Record, measure: Measure) -> str:
     control, method = record.arm("control"), record.arm("method")
+    if control is None and record.no_control:
+        return record.no_control.rstrip(".")
     if control is None or control.name not in measure.values:
         return "There is no control to say how much of it any training would have done"
     gap = record.gap(measure, method, control)
@@ -232,7 +234,11 @@ def _cost_part(pairs: list[tuple[Measure, Gap]]) -> str:
 
 def _counts(pairs: list[tuple[Measure, Gap]]) -> str:
     parts = []
-    for kind, name in (("bias", "measures of bias"), ("utility", "measures of utility"), ("information", "probes")):
+    for kind, one, name in (
+        ("bias", "measure of bias", "measures of bias"),
+        ("utility", "measure of utility", "measures of utility"),
+        ("information", "probe", "probes"),
+    ):
         found = [gap.verdict for measure, gap in pairs if measure.kind == kind and gap.verdict in JUDGED]
         if not found and kind != "information":
             parts.append(f"no {name} were judged")
@@ -241,7 +247,7 @@ def _counts(pairs: list[tuple[Measure, Gap]]) -> str:
         names = {"improved": "improved", "worse": "got worse", "no clear change": "did not clearly change"}
         names["no interval"] = "cannot be decided"
         counts = [f"{found.count(key)} {text}" for key, text in names.items() if key in found]
-        parts.append(f"of {len(found)} {name}, {', '.join(counts)}")
+        parts.append(f"of {len(found)} {name if len(found) > 1 else one}, {', '.join(counts)}")
     return capital("; ".join(parts)) + "."
 
 
@@ -269,7 +275,7 @@ def _beside(record: Record) -> Iterator[str]:
 def _cautions(record: Record, pairs: list[tuple[Measure, Gap]]) -> Iterator[str]:
     control, method = record.arm("control"), record.arm("method")
     if control is None:
-        yield (
+        yield record.no_control or (
             "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
             "change any training on these data would have made."
         )

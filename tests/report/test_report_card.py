@@ -173,6 +173,16 @@ def test_tables_have_equal_columns_whatever_the_names(before, after):
     assert "://" not in text
 
 
+def test_models_are_listed_where_there_are_any():
+    """A sweep over a setting has none: every run has an original model of its own."""
+    none = Record("ibadr-sweep", "sweep", "a method", (), ())
+    assert "Models" not in card_section(none)
+    assert "Models" not in render_html(none)
+    some = record(measure("m", **LESS))
+    assert "### Models\n\n- original\n- ours\n\n### Measurements" in card_section(some)
+    assert "<h3>Models</h3>" in render_html(some)
+
+
 def test_section_hides_local_folders(before, after, training):
     before["model"] = "/private/place/minilm"
     training |= {"output_dir": "/private/place/out", "files": ["/private/a.csv", "/private/b.csv"]}

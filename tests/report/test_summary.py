@@ -64,6 +64,19 @@ def test_nothing_that_got_worse_is_left_out(kind, detail):
     assert "1 got worse" in summary.counts
 
 
+def test_counts_are_of_one_measure_or_of_several():
+    one = [measure("m", **LESS), measure("u", "utility", **SAME), measure("p", "information", **SAME)]
+    assert summarize(record(*one)).counts == (
+        "Of 1 measure of bias, 1 improved; of 1 measure of utility, 1 did not clearly change; of 1 probe, 1 did not "
+        "clearly change."
+    )
+    two = [measure(f"{each.id} too", each.kind, **SAME) for each in one]
+    assert summarize(record(*one, *two)).counts == (
+        "Of 2 measures of bias, 1 improved, 1 did not clearly change; of 2 measures of utility, 2 did not clearly "
+        "change; of 2 probes, 2 did not clearly change."
+    )
+
+
 def test_collapse_is_called_out(minimal):
     """All distances shrink together: CCED falls, CCED / mean distance does not."""
     before, after = minimal
@@ -166,6 +179,16 @@ def test_headline_says_how_the_control_compares(control, said):
 
 def test_headline_without_a_control_says_so():
     assert "There is no control to say" in headline(measure("m", **LESS))
+
+
+def test_a_reason_for_having_no_control_stands_in_the_place_of_the_caution():
+    why = "The method is the control of the others."
+    summary = summarize(record(measure("m", **LESS), no_control=why))
+    assert f"to 0). {why} " in summary.headline
+    assert summary.cautions[0] == why
+    assert not any("no control" in line.lower() for line in (summary.headline, *summary.cautions))
+    beside = summarize(record(measure("m", control=(1.0, 0.9, 1.1), **LESS), no_control=why))
+    assert why not in beside.headline + "".join(beside.cautions)  # there is one
 
 
 def test_headline_names_bias_that_got_worse_even_where_other_bias_fell():
