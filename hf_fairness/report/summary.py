@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -252,24 +253,38 @@ def _counts(pairs: list[tuple[Measure, Gap]]) -> str:
 
 
 def _beside(record: Record) -> Iterator[str]:
-    """How the method did against every model but the original."""
-    method = record.arm("method")
+    """How the method did against every model but the original; models that it cannot be told from come last."""
+    method, alike = record.arm("method"), []
     for arm in record.arms:
         if method is None or arm.name == method.name or arm.role == "original":
             continue
-        titles: dict[str, list[str]] = {"improved": [], "worse": [], "no clear change": []}
-        for measure in record.measures:
-            gap = record.gap(measure, method, arm)
-            if gap is not None and gap.verdict in titles and not (measure.detail and gap.verdict.startswith("no ")):
-                titles[gap.verdict].append(measure.title)
-        names = {
-            "improved": "clearly better on",
-            "worse": "clearly worse on",
-            "no clear change": "no clear difference on",
-        }
-        said = [f"{names[verdict]} {' · '.join(found)}" for verdict, found in titles.items() if found]
-        if said:
+        found = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
+        better, worse = (
+            " · ".join(short_title(measure) for measure, gap in found if gap.verdict == verdict)
+            for verdict in ("improved", "worse")
+        )
+        rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in found)
+        if better or worse:
+            said = [f"clearly better on {better}"] if better else []
+            said += [f"clearly worse on {worse}"] if worse else []
+            said += [f"no clear difference on {rest} more"] if rest else []
             yield f"Against {arm.title}: {'; '.join(said)}."
+        elif rest:
+            alike.append(arm.title)
+    if alike:
+        yield f"No clear difference on any measure from: {', '.join(alike)}."
+
+
+def short_title(measure: Measure) -> str:
+    """The usual short name of a measure with its set, where its title has one in brackets.
+
+    Example:
+        >>> from hf_fairness.record import Measure
+        >>> short_title(Measure("i", "s", "m", "gap between groups (CCED): news", "bias", 0.0, "lower", {}))
+        'CCED: news'
+    """
+    found = re.search(r"\(([^()]*)\)(:.*)?$", measure.title)
+    return measure.title if found is None else f"{found[1]}{found[2] or ''}"
 
 
 def _cautions(record: Record, pairs: list[tuple[Measure, Gap]]) -> Iterator[str]:
@@ -297,7 +312,7 @@ def _control_cautions(
 ) -> Iterator[str]:
     against = {measure.id: gap for measure, _ in pairs if (gap := record.gap(measure, method, control))}
     same = [
-        measure.title
+        short_title(measure)
         for measure, gap in pairs
         if gap.verdict == "improved" and measure.id in against and against[measure.id].verdict != "improved"
     ]

@@ -14,7 +14,7 @@ from hf_fairness.scores.statistics import N_BOOTSTRAP, as_values
 
 MEASURES = {
     "accuracy": Declared(
-        "how well a probe reads the group from the embedding (accuracy)",
+        "how well a probe reads the group from the embedding (probe accuracy)",
         "information",
         None,
         "chance",
