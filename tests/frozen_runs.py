@@ -63,8 +63,8 @@ def numbers(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
 def read_audit(report: Mapping[str, Any]) -> dict[str, Any]:
     """Audits: of a model, and where there are, of the original and of the control; the training between them."""
     tree: dict[str, Any] = {"measures": {}, "gaps": {}}
-    for arm, name in (("audit", "model"), ("before", "original"), ("control", "control")):
-        if arm not in report:
+    for arm, name in (("after", "model"), ("before", "original"), ("control", "control")):
+        if not report.get(arm):
             continue
         audit = report[arm]
         seat = audit.get("seat", {})
@@ -91,7 +91,7 @@ def read_audit(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_gfst(report: Mapping[str, Any]) -> dict[str, Any]:
     """GFST: measures of each set, its paired comparisons, what each stage kept, steps and losses of the arms."""
-    tests = {name: report[name] for name in ("winomt", "must_she", "quality") if name in report}
+    tests = {name: report[name] for name in ("winomt", "must_she", "test") if name in report}
     arms = list(dict.fromkeys(arm for found in tests.values() for arm in found))
     compared = {other: None for found in report["comparisons"].values() for other in found}
     return {
@@ -267,15 +267,15 @@ class Run:
 
 
 RUNS = {
-    "audit": Run(audit, "audit.json", read_audit, "--output"),
-    "audit_compared": Run(compared_audit, "audit.json", read_audit, "--output"),
-    "ccd": Run(ccd, "report/audit.json", read_audit),
-    "ccd_sweep": Run(ccd_sweep, "report/audit.json", read_audit),
-    "gfst": Run(gfst, "report/gfst.json", read_gfst),
-    "ibadr": Run(ibadr, "report/ibadr.json", read_ibadr),
-    "ibadr_sweep": Run(ibadr_sweep, "sweep.json", read_ibadr_sweep),
-    "data_diet": Run(data_diet, "report/data_diet.json", read_data_diet),
-    "data_diet_full": Run(data_diet_full, "report/data_diet.json", read_data_diet),
+    "audit": Run(audit, "results.json", read_audit, "--output"),
+    "audit_compared": Run(compared_audit, "results.json", read_audit, "--output"),
+    "ccd": Run(ccd, "report/results.json", read_audit),
+    "ccd_sweep": Run(ccd_sweep, "report/results.json", read_audit),
+    "gfst": Run(gfst, "report/results.json", read_gfst),
+    "ibadr": Run(ibadr, "report/results.json", read_ibadr),
+    "ibadr_sweep": Run(ibadr_sweep, "results.json", read_ibadr_sweep),
+    "data_diet": Run(data_diet, "report/results.json", read_data_diet),
+    "data_diet_full": Run(data_diet_full, "report/results.json", read_data_diet),
 }
 
 
