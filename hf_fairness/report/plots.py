@@ -45,19 +45,19 @@ def projection_plots(record: Record) -> Iterator[tuple[str, Plot]]:
 
     Source: after Deng et al. 2024, figure 2.
     """
-    sides = {
-        arm.name: found if isinstance(found := mapping(record.figures, "projections").get(arm.name), list) else [found]
-        for arm in record.arms
-        if mapping(record.figures, "projections").get(arm.name)
-    }
+    drawn = mapping(record.figures, "projections")
+    sides = {arm: found if isinstance(found, list) else [found] for arm, found in drawn.items()}
     titles = {arm.name: arm.title for arm in record.arms}
     for index in range(max(map(len, sides.values()), default=0)):
-        parts = {name: found[index] for name, found in sides.items() if index < len(found)}
-        parts = {name: part for name, part in parts.items() if mapping(part, "points")}
+        parts = {
+            arm: found[index]
+            for arm in titles
+            if index < len(found := sides.get(arm, [])) and mapping(found[index], "points")
+        }
         methods = {str(part.get("method")) for part in parts.values()}
         shared = _limits(list(parts.values())) if methods == {"pca"} else None
-        for name, part in parts.items():
-            yield f"map-{index}-{name}", _projection_plot(titles[name], part, shared or _limits([part]), index)
+        for arm, part in parts.items():
+            yield f"map-{index}-{arm}", _projection_plot(titles[arm], part, shared or _limits([part]), index)
 
 
 def _note(section: Mapping[str, Any], method: str) -> str:
