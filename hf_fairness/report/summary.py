@@ -216,10 +216,11 @@ def _control_part(record: Record, measure: Measure) -> str:
 
 
 def _cost_part(pairs: list[tuple[Measure, Gap]]) -> str:
-    useful = [(measure, gap) for measure, gap in pairs if measure.kind == "utility" and measure.part == "test"]
+    compared = [(measure, gap) for measure, gap in pairs if measure.kind == "utility"]
+    useful = [(measure, gap) for measure, gap in compared if measure.part == "test"]
     lost = [(measure, gap) for measure, gap in useful if gap.verdict == "worse"]
     if not useful:
-        return "What it cost was not measured"
+        return f"What it cost was {'measured on validation data only' if compared else 'not measured'}"
     if lost:
         measure, gap = min(lost, key=lambda pair: (pair[0].detail, _closed(*pair)))
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""

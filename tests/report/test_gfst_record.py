@@ -1,14 +1,16 @@
-"""A GFST report as a record: numbers, verdicts and cautions as its tables have them."""
+"""A GFST report as a record: numbers, verdicts, cautions; when the control explains a gain, and what got worse."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 from record_case import through_json, verdicts
 
+from hf_fairness.report import card_metadata, card_section, render_html, summarize, text_report, write_report
 from hf_fairness.report.figures import FIGURES
-from hf_fairness.report.gfst_record import gfst_record
+from hf_fairness.report.gfst_record import cautions, gfst_record, kept_table
 
 GROUPS = ["male", "female"]
 
@@ -114,3 +116,120 @@ def test_the_picture_is_drawn_from_the_record(report):
     assert "translated: male 2, female 2; passed the filters: male 2, female 1; balanced: male 1" in plot.description
     del report["data"]["balance"]
     assert FIGURES["gfst"]["kept"](gfst_record(report)) is None
+
+
+@pytest.fixture
+def lost(report) -> dict[str, Any]:
+    """GFST is worse in BLEU, and its ΔR is further from 0 than that of random pairs."""
+    report = copy.deepcopy(report)
+    report["arms"]["randst"] = report["arms"]["female"]
+    report["winomt"]["randst"] = scores(0.79, 0.01)
+    report["comparisons"]["winomt"]["randst"] = {"accuracy": gap(0.8, 0.79), "delta_r": gap(-0.1, 0.01)}
+    report["data"]["randst"] = {"n": 1, "wanted": 2}
+    bleu = {"n": 50, "signatures": {"bleu": "tok:13a"}}
+    report["test"] = {
+        model: {**bleu, "bleu": value, "bleu_ci95": [value - 0.1, value + 0.1]}
+        for model, value in (("baseline", 0.3), ("gfst", 0.2))
+    }
+    unadjusted = {key: value for key, value in gap(0.2, 0.3).items() if not key.startswith("p_")}
+    report["comparisons"]["test"] = {"baseline": {"bleu": unadjusted}}
+    return report
+
+
+def test_what_got_worse_is_said(lost):
+    record = gfst_record(lost)
+    found = verdicts(record)
+    assert found["winomt/delta_r", "gfst", "randst"] == "worse"  # past 0, and further
+    assert found["winomt/accuracy", "gfst", "randst"] == "unclear"
+    assert found["test/bleu", "gfst", "baseline"] == "worse"
+    summary = summarize(record)
+    (line,) = summary.worse
+    assert "(BLEU): 0.300 [0.200, 0.400] → 0.200 [0.100, 0.300]" in line
+    assert "p = " not in line
+    assert "p = 0.02 (Holm)" in summary.improved[0]
+    assert "0.300 → 0.200" in summary.headline
+    beside = next(line for line in summary.others if line.startswith("Against RandST:"))
+    assert "no clear difference on people translated with the right gender (WinoMT accuracy)" in beside
+    assert "clearly worse on gap between the groups in recall (ΔR)" in beside
+
+
+def test_a_comparison_without_an_interval_is_undecided(lost, tmp_path):
+    """Two models that never differ have none: neither is better, and nothing is left out."""
+    for part in lost["comparisons"].values():
+        for gaps in part.values():
+            for value in gaps.values():
+                value["difference_ci95"] = None
+    for part in ("winomt", "test"):
+        for model in lost[part].values():
+            model |= {key: None for key in model if key.endswith("_ci95")}
+    record = gfst_record(lost)
+    assert {gap.verdict for gap in record.gaps} == {"no interval"}
+    summary = summarize(record)
+    assert (summary.worse, summary.improved, summary.unclear) == ((), (), ())
+    assert len(summary.undecided) == len([each for each in record.measures if not each.detail]) == 3
+    shown = card_section(record)
+    assert "None" not in shown + text_report(record)
+    assert "| 0.800 |" in shown
+    files = write_report(record, tmp_path)
+    assert "None" not in files["html"].read_text()
+
+
+def test_the_control_is_said_to_explain_the_gain(lost):
+    lost["explained"]["delta_r"] = {"gain": -0.1, "control_gain": 0.3, "control_share": None}
+    lines = cautions(lost)
+    assert [line[:40] for line in lines] == [
+        "The control explains 93% of the gain in ",
+        "GFST comes no nearer to the ideal ΔR tha",
+        "GFST's accuracy is not clearly above tha",
+        "RandST has 1 pairs, 2 were wanted: its s",
+    ]
+    record = gfst_record(lost)
+    assert record.cautions == tuple(lines)
+    page, shown, printed = render_html(record), card_section(record), text_report(record, width=500)
+    for line in lines:
+        assert line in printed
+        assert line.split("'")[-1] in page.replace("&#39;", "'")
+        assert line.split("'")[-1] in shown
+    lost["explained"] = {"accuracy": {"gain": 0.3, "control_gain": 0.1, "control_share": 1 / 3}}
+    lost["comparisons"]["winomt"]["randst"]["accuracy"] = gap(0.8, 0.6)
+    lost["data"]["randst"]["n"] = 2
+    assert cautions(lost) == []
+
+
+def test_every_reason_of_the_filters_has_its_row(lost):
+    rows = kept_table(lost)
+    assert ["filter target", "all", "4", "3", "75.0%", "empty 1"] in rows
+    assert ["filter target", "female", "2", "1", "50.0%", "nothing dropped"] in rows
+    assert ["balance", "all", "2", "2", "", "balanced, 1 of each group"] in rows
+    assert rows[-1] == ["randst", "all", "1", "1", "", ""]
+    assert gfst_record(lost).tables[0].rows == tuple(map(tuple, rows))
+
+
+def test_the_card_puts_the_worse_first_and_escapes(lost, tmp_path):
+    lost["data"]["filter_target"]["reasons"] = {"a|b": 1}
+    record = gfst_record(lost, name="my <b>model</b>")
+    shown = card_section(record)
+    heads = ["**Got worse**", "**Improved**", "**Beside the others**", "**Read with care**", "### Models"]
+    places = [shown.index(head) for head in heads]
+    assert places == sorted(places)
+    assert "<b>" not in shown
+    assert "a\\|b 1" in shown
+    assert "tok:13a" in shown
+    files = write_report(record, tmp_path, result=lost)
+    assert set(files) == {"json", "markdown", "html", "results", "kept"}
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in files.values()}
+    page = files["html"].read_text()
+    assert "The control explains" in page
+    assert "<b>" not in page
+    assert "<script" not in page
+
+
+def test_the_front_matter_has_the_numbers_of_gfst_beside_those_of_the_control(lost):
+    (entry,) = card_metadata(gfst_record(lost), "m")["model-index"]
+    found = {metric["type"]: metric for each in entry["results"] for metric in each["metrics"]}
+    assert set(found) == {"accuracy", "delta_r", "f1_female", "bleu"}
+    assert found["delta_r"]["value"] == -0.1
+    assert found["delta_r"]["args"]["control"] == 0.12
+    assert found["delta_r"]["args"]["ci95"] == pytest.approx([-0.14, -0.06])
+    assert "control" not in found["bleu"]["args"]
+    assert {each["task"]["type"] for each in entry["results"]} == {"translation"}

@@ -7,8 +7,9 @@ import copy
 import pytest
 from record_case import through_json, verdicts
 
+from hf_fairness.report import card_section, render_html, summarize, text_report
 from hf_fairness.report.figures import FIGURES
-from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
+from hf_fairness.report.ibadr_record import arm_name, ibadr_record, sweep_record
 
 
 def entry(value, width=0.02):
@@ -92,6 +93,38 @@ def test_a_gold_label_that_lost_is_found(report):
     assert not any("ibadr_200" in key for key in found)
 
 
+def test_what_got_worse_is_said_first(report):
+    """The gold label that lost, and the validation rows against the control; what is unclear is no finding."""
+    record = ibadr_record(report)
+    summary = summarize(record)
+    assert summary.worse == (
+        "Accuracy: validation rows, gold label no: 0.900 [0.880, 0.920] → 0.800 [0.780, 0.820], change −0.100 "
+        "(−11\N{NO-BREAK SPACE}%); ideal 1.",
+    )
+    assert [line.split(": ")[1] for line in summary.improved] == [
+        "challenge set hans", "validation rows, gold label yes"
+    ]  # fmt: skip
+    assert "[0.100, 0.200], p = 0.01" in summary.improved[0]
+    assert [line.split(": ")[1] for line in summary.unclear] == ["validation rows"]
+    (beside,) = summary.others
+    assert beside.startswith("Against control: clearly better on ")
+    assert "clearly worse on accuracy: validation rows · accuracy: validation rows, gold label no." in beside
+    assert summary.headline.startswith("500 rows were added to 1,000 in 1 round. Changed most: accuracy: challenge")
+    for shown in (card_section(record), render_html(record)):
+        places = [shown.index(title) for title in ("Got worse", "Improved", "Read with care", "Models")]
+        assert places == sorted(places)
+
+
+def test_every_model_has_its_title_rows_and_steps(report):
+    assert arm_name("ibadr_10000") == "IBADR, 10,000 added rows"
+    section = card_section(ibadr_record(report))
+    assert "| Measure | base | IBADR | IBADR, 200 added rows | control |" in section
+    for row in ("| n rows | 1,000 | 1,000 | 1,000 | 1,000 |", "| steps | 50 | 50 | 50 | 50 |"):
+        assert row in section
+    accuracy = "0.900 [0.880, 0.920] | 0.890 [0.870, 0.910] | 0.900 [0.880, 0.920] | 0.900 [0.880, 0.920] |"
+    assert f"| accuracy: validation rows | {accuracy}" in section
+
+
 def test_poor_labels_and_leaks_are_told(report):
     record = ibadr_record(report)
     assert record.cautions == (
@@ -102,6 +135,8 @@ def test_poor_labels_and_leaks_are_told(report):
     assert ("drawn", "10") in rounds.rows
     assert guards.rows[-1] == ("added rows that share text with hans (0)", "0.250 [0.200, 0.300]")
     assert record.texts == {}
+    assert f"Caution. {record.cautions[0]}" in text_report(record, width=500)
+    assert "| 0.250 [0.200, 0.300] |" in card_section(record)
 
 
 def test_added_rows_are_shown_where_the_report_has_them(report):

@@ -211,6 +211,8 @@ def test_headline_claims_no_free_lunch_where_nothing_could_be_decided():
     told = headline(measure("m", **LESS), measure("use", "utility", "higher", 1.0, original=0.8, ours=0.4))
     assert told.endswith("What it cost cannot be told without intervals: use, 0.800 → 0.400.")
     assert headline(measure("m", **LESS)).endswith("What it cost was not measured.")
+    chosen = measure("use", "utility", "higher", 1.0, more={"part": "validation"}, **SAME)
+    assert headline(measure("m", **LESS), chosen).endswith("What it cost was measured on validation data only.")
     kept = measure("structure", "utility", "none", 1.0, original=1.0, ours=0.97)
     assert headline(measure("m", **LESS), kept).endswith("Beside it: structure, 1.000 → 0.970.")
 
