@@ -12,6 +12,8 @@ from hf_fairness.report.text import ABSENT, format_interval, format_number
 
 #: Longest title in a table.
 WIDEST = 72
+#: What is printed, and not "printable".
+_BLANKS = "\n\N{NO-BREAK SPACE}"
 
 
 def text_report(record: Record, *, width: int | None = None) -> str:
@@ -31,7 +33,9 @@ def text_report(record: Record, *, width: int | None = None) -> str:
         blocks.append(_wrapped(summary.counts, width))
     blocks += [block for block in _findings(summary, width) if block]
     text = "\n\n".join(filter(None, blocks))
-    return "".join(letter for letter in text if letter.isprintable() or letter == "\n")  # a name commands no terminal
+    return "".join(
+        letter for letter in text if letter.isprintable() or letter in _BLANKS
+    )  # a name commands no terminal
 
 
 def _wrapped(text: str, width: int, mark: str = "") -> str:

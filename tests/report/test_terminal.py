@@ -95,5 +95,9 @@ def test_a_name_commands_no_terminal(name):
     found = record(measure(name, **MORE), cautions=(name,))
     found = dataclasses.replace(found, outcome=name)
     text = text_report(found)
-    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert all(letter.isprintable() or letter in "\n\N{NO-BREAK SPACE}" for letter in text)
     assert len(table(text)) == 3
+
+
+def test_numbers_keep_their_blanks():
+    assert "(60\N{NO-BREAK SPACE}% of the way to 0)" in text_report(record(measure("m", **LESS)), width=100)
