@@ -69,7 +69,7 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     record = Record.from_json(json.loads((report / "record.json").read_text()))
     assert [arm.name for arm in record.arms] == ["before", "control", "after"]
     assert " ".join(summarize(record).headline.split()) in " ".join(printed.split())
-    pictures = {"map-0-before.svg", "map-0-after.svg", "loss.svg"}
+    pictures = {"loss.svg", *(f"map-{k}-{side}.svg" for k in (0, 1) for side in ("before", "after"))}
     names = {"record.json", "results.json", "report.md", "report.html"} | pictures
     assert {path.name for path in report.iterdir()} == names
     assert all(str(report / name) in printed for name in names)
