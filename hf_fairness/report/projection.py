@@ -175,7 +175,11 @@ def pictures(
         seed: of the choice of points and of t-SNE.
 
     Returns:
-        ``"before"`` and, where given, ``"after"``: a list of two projections each.
+        ``"before"`` and, where given, ``"after"``: a list of two projections each; of models whose embeddings have
+        different widths, which have no axes in common, the t-SNE map alone.
     """
-    drawn = (project(before, after, seed=seed), project(before, after, "pca", center=True, seed=seed))
+    drawn = [project(before, after, seed=seed)]
+    widths = {np.shape(rows)[-1] for side in (before, after) for rows in (side or {}).values()}
+    if len(widths) == 1:
+        drawn.append(project(before, after, "pca", center=True, seed=seed))
     return {side: [picture[side] for picture in drawn] for side in drawn[0]}

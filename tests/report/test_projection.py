@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hf_fairness.report import project
+from hf_fairness.report.projection import pictures
 
 
 def spaces(n: int = 40, d: int = 12, gap: float = 3.0, seed: int = 0) -> dict[str, np.ndarray]:
@@ -96,3 +97,11 @@ def test_global_random_state_is_left_alone():
 def test_bad_input(before, after, options, message):
     with pytest.raises(ValueError, match=message):
         project(before, after, **options)
+
+
+def test_models_of_different_widths_have_no_axes_in_common():
+    random = np.random.default_rng(0)
+    narrow, wide = ({group: random.normal(size=(12, width)) for group in ("a", "b", "neutral")} for width in (4, 7))
+    drawn = pictures(narrow, wide)
+    assert [[part["method"] for part in drawn[side]] for side in ("before", "after")] == [["tsne"], ["tsne"]]
+    assert [part["method"] for part in pictures(narrow)["before"]] == ["tsne", "pca"]
