@@ -117,6 +117,7 @@ def publish(
     token: str | None = None,
     private: bool | None = None,
     message: str | None = None,
+    revision: str | None = None,
     space_sdk: str | None = None,
 ) -> Published:
     """Put files into a repository of the Hub, which is made if it is not there, in one commit.
@@ -131,6 +132,7 @@ def publish(
         token: of the Hub; None: that of the environment or of the login.
         private: whether a new repository is private.
         message: of the commit; None: the artefact's own.
+        revision: branch that is there; None: the main one.
         space_sdk: of a new Space.
 
     Returns:
@@ -158,7 +160,7 @@ def publish(
         api, url = _open(repo_id, repo_type=what.repo_type, space_sdk=space_sdk, token=token, private=private)
         with what.files(url.repo_id) as files:
             _check(files, repo_id)
-            return _commit(files, api, url, what.repo_type, message or what.message)
+            return _commit(files, api, url, what.repo_type, message or what.message, revision)
 
 
 @contextlib.contextmanager
@@ -197,11 +199,11 @@ def _open(
     return api, url
 
 
-def _commit(files: Files, api: HfApi, url: Any, repo_type: str, message: str) -> Published:
+def _commit(files: Files, api: HfApi, url: Any, repo_type: str, message: str, revision: str | None = None) -> Published:
     """Upload what differs and remove what is no longer made."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    head = api.repo_info(url.repo_id, repo_type=repo_type)
+    head = api.repo_info(url.repo_id, repo_type=repo_type, revision=revision)
     there = {sibling.rfilename for sibling in head.siblings or []}
     before = _read(api, url.repo_id, repo_type, head.sha, MANIFEST) if MANIFEST in there else None
     earlier: dict[str, Any] = {} if before is None else json.loads(before)
@@ -223,6 +225,7 @@ def _commit(files: Files, api: HfApi, url: Any, repo_type: str, message: str) ->
             *(CommitOperationDelete(path) for path in gone),
         ],
         repo_type=repo_type,
+        revision=revision,
         commit_message=message,
     )
     return Published(str(url), commit, commit.oid != head.sha)

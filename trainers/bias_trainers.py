@@ -17,11 +17,11 @@ from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, check_column
 from hf_fairness.trainers.checkpoints import Resumable
 from hf_fairness.trainers.divergence import stop_when_diverged
-from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.trainers.precision import full_precision
+from hf_fairness.trainers.published import Published
 
 
-class BiasTrainer(Resumable, HiddenToken, Trainer):
+class BiasTrainer(Resumable, Published, Trainer):
     """A `Trainer` whose loss reads log-probabilities of other models from columns of the training rows.
 
     What differs from the parent: the columns named in ``columns`` are kept in the training rows and handed to the loss
@@ -43,6 +43,7 @@ class BiasTrainer(Resumable, HiddenToken, Trainer):
 
     #: Columns of log-probabilities, each (n_classes,) per row.
     columns: ClassVar[tuple[str, ...]] = (BIAS_COLUMN,)
+    limits = ("What counts as a bias is what the bias model learned: shortcuts that it does not take stay.",)
     #: :meth:`compute_loss` divides by the weight of all rows of a step, so nothing is left to divide.
     loss_is_scaled_for_ga = True
 
@@ -183,6 +184,11 @@ class PoETrainer(BiasTrainer):
         Clark et al. 2019; He et al. 2019; Karimi Mahabadi et al. 2020; see `hf_fairness.losses.product_of_experts`.
     """
 
+    what = (
+        "A text classifier: {base}, trained in a product of experts with a bias model (Clark et al. 2019), which is "
+        "no part of it."
+    )
+
     def __init__(self, *args: Any, alpha: float = 1.0, **kwargs: Any) -> None:
         check_not_negative("alpha", alpha)
         super().__init__(*args, **kwargs)
@@ -212,6 +218,10 @@ class ReweightTrainer(BiasTrainer):
     Source:
         Clark et al. 2019; Karimi Mahabadi et al. 2020; see `hf_fairness.losses.reweighted_cross_entropy`.
     """
+
+    what = (
+        "A text classifier: {base}, trained with less weight on rows that a bias model gets right (Clark et al. 2019)."
+    )
 
     def __init__(self, *args: Any, gamma: float = 1.0, normalized: bool = True, **kwargs: Any) -> None:
         check_not_negative("gamma", gamma)
@@ -248,6 +258,10 @@ class ConfRegTrainer(BiasTrainer):
     """
 
     columns = (BIAS_COLUMN, TEACHER_COLUMN)
+    what = (
+        "A text classifier: {base}, trained towards a teacher's distribution that is flattened where a bias model is "
+        "sure (confidence regularisation, Utama et al. 2020)."
+    )
 
     def row_losses(self, logits: Tensor, labels: Tensor, **log_probs: Tensor) -> Tensor:
         """Cross entropy to the flattened teacher, shape (batch,)."""

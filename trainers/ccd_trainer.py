@@ -11,7 +11,7 @@ import logging
 import math
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from datasets import Dataset
@@ -20,13 +20,15 @@ from transformers import PreTrainedModel
 from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.losses import CCDLoss
+from hf_fairness.publishing import CARD
+from hf_fairness.report.artefact_card import LOAD_ENCODER
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
 from hf_fairness.trainers.ccd_model import open_encoder
 from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint, rank_sums
 from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.dropout import dropout_off, is_deterministic
-from hf_fairness.trainers.hidden_token import HiddenToken
+from hf_fairness.trainers.published import Published
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,7 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "ccd_config.json"
 
 
-class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
+class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
     """Train an encoder until its embeddings are as close to the neutral text for one group as for another.
 
     A `SentenceTransformerTrainer` with three differences: it opens any kind of encoder, it prepares rows made
@@ -79,6 +81,12 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
     loss: CCDLoss
     train_dataset: Dataset
     eval_dataset: Dataset | None
+    what = (
+        "A text encoder: {base}, trained with content-conditional debiasing (CCD, Deng et al. 2024) to keep equal "
+        "distances between the versions of a text about each group and its neutral version."
+    )
+    limits = ("Distances were made equal for the groups and the kinds of texts that it was trained on, for no others.",)
+    task: ClassVar[dict[str, str]] = {"library_name": "sentence-transformers"}
 
     def __init__(
         self,
@@ -97,7 +105,9 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
         if train_dataset is None:
             raise ValueError("train_dataset is missing: rho is taken over the training set.")
         splits = self._prepare_rows(args, train_dataset, eval_dataset)
-        self.base_model = _name_of(model)
+        self._source = _source_of(model)
+        known = Path(self._source).name if Path(self._source).is_dir() else self._source
+        self.base_model = known or type(model).__name__
         self.encoder = open_encoder(model, args, processing_class)
         self.references = dict(references or {})
         for name, split in splits.items():
@@ -295,6 +305,19 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
             "source": "Deng et al. 2024, LLM-Assisted Content Conditional Debiasing for Fair Text Embedding",
         }
 
+    def base(self) -> str:
+        """The encoder that was trained."""
+        return self._source
+
+    def load_code(self) -> str:
+        """Any tool for sentence encoders opens it."""
+        return LOAD_ENCODER
+
+    def library_card(self, folder: Path) -> str:
+        """What sentence-transformers says of data, settings and losses."""
+        path = folder / CARD
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
     def _check_same_run(self, folder: str) -> None:
         path = Path(folder) / RUN_FILE
         if not path.is_file():
@@ -348,9 +371,8 @@ class CCDTrainer(Resumable, HiddenToken, SentenceTransformerTrainer):
             super()._load_from_checkpoint(checkpoint_path)
 
 
-def _name_of(model: Any) -> str:
-    """A name for the record: the id, or a folder's last part, for paths mean nothing on another machine."""
+def _source_of(model: Any) -> str:
+    """Where a model comes from: an id or a folder; empty where it was made in memory."""
     if isinstance(model, SentenceTransformer):
         model = model.model_card_data.base_model or getattr(model[0], "model", None)
-    name = str(model) if isinstance(model, (str, Path)) else getattr(model, "name_or_path", "")
-    return Path(name).name if Path(name).is_dir() else name or type(model).__name__
+    return str(model) if isinstance(model, (str, Path)) else getattr(model, "name_or_path", "")

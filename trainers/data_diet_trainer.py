@@ -27,13 +27,13 @@ from hf_fairness.trainers.data_diet_scores import (
     take_rows,
 )
 from hf_fairness.trainers.divergence import stop_when_diverged
-from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.trainers.precision import full_precision
+from hf_fairness.trainers.published import Published
 
 logger = logging.getLogger(__name__)
 
 
-class DataDietTrainer(Resumable, HiddenToken, Trainer):
+class DataDietTrainer(Resumable, Published, Trainer):
     """Score the examples over short runs, then train anew on those that are kept.
 
     What it saves: steps. Training runs over ``train_dataset.select(kept)``, so an epoch is as much shorter as the data
@@ -75,6 +75,11 @@ class DataDietTrainer(Resumable, HiddenToken, Trainer):
     """
 
     args: DataDietConfig
+    what = (
+        "A text classifier: {base}, trained on the part of its data that was chosen as a healthy data diet (Zayed et "
+        "al. 2023). The files data_diet.json and data_diet.npz say which rows were kept, and by what scores."
+    )
+    limits = ("Rows were left out by their scores: what they alone held was not learned.",)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import math
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from datasets import Dataset
@@ -21,13 +21,14 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 
 from hf_fairness.measure.translation import token_limit
 from hf_fairness.measure.translation_languages import decoder_inputs, set_languages
+from hf_fairness.report.artefact_card import load_translator
 from hf_fairness.trainers.averaging import KeepWeights, average_weights
 from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint
 from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.gfst_config import GFSTConfig
-from hf_fairness.trainers.hidden_token import HiddenToken
 from hf_fairness.trainers.length_groups import LengthGroups, SetEpoch
 from hf_fairness.trainers.precision import full_precision
+from hf_fairness.trainers.published import Published
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -69,14 +70,22 @@ class PairCollator(DataCollatorForSeq2Seq):
         return batch
 
 
-class TranslationTrainer(Resumable, HiddenToken, Seq2SeqTrainer):
+class TranslationTrainer(Resumable, Published, Seq2SeqTrainer):
     """A `Seq2SeqTrainer` whose batches of one length come in an order that a resumed run finds again."""
+
+    what = "A translation model: {base}, trained on pairs of texts with the settings of GFST (Choubey et al. 2021)."
+    limits = ("It learned from its pairs whatever they hold: the genders that translators chose, too.",)
+    task: ClassVar[dict[str, str]] = {"library_name": "transformers", "pipeline_tag": "translation"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.set_epoch = SetEpoch()
         self.add_callback(self.set_epoch)
         stop_when_diverged(self)
+
+    def load_code(self) -> str:
+        """Any tool for translation models opens it."""
+        return load_translator("The doctor said that she was tired.")
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         """Group rows by length as `LengthGroups` does."""
@@ -107,7 +116,7 @@ def train_translator(
         tokenizer: of the model. One of several languages must have its ``src_lang`` and ``tgt_lang`` set
             (:func:`hf_fairness.measure.translation_languages.set_languages`).
         train: pairs, in the columns that ``args`` names.
-        args: settings.
+        args: settings; with ``push_to_hub`` the model that training ends with is pushed, with its card.
         eval_dataset: pairs for validation and early stopping; None: neither.
         resume: go on from the last whole checkpoint in ``args.output_dir``, where there is one: bit for bit as if the
             run had not been stopped. It must be of the same data and settings.
@@ -160,6 +169,8 @@ def train_translator(
     history = _history(trainer) | {"n": len(rows), **left_out}
     trainer.accelerator.wait_for_everyone()
     history["averaged"] = _average(trainer, weights.kept() if args.average_checkpoints else {})
+    if args.push_to_hub:
+        trainer.push_to_hub()
     return trainer.model.eval(), history
 
 

@@ -60,10 +60,6 @@ def bias_section(record: Record | None = None, *, of: str = "") -> str:
 
     Returns:
         Markdown from a second-level heading to a line end.
-
-    Example:
-        >>> print(bias_section().splitlines()[2])
-        Nothing was measured after this training: neither what got better nor what got worse is known.
     """
     parts = [f"## {HEADING}"]
     if record is None:

@@ -24,21 +24,18 @@ from transformers import (
 
 from hf_fairness.measure.importance import example_scores, logits_of
 from hf_fairness.measure.pairs import read_pairs
-from hf_fairness.publishing import hide_local_base
 from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_trainer import DataDietTrainer
 from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.precision import full_precision
+from hf_fairness.trainers.published import merge_adapters
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments
 from hf_fairness.trainers.recipes.data_diet_data import DietData, Rows
 from hf_fairness.trainers.recipes.data_diet_features import SHORT_RUNS
 from hf_fairness.trainers.recipes.data_diet_grid import Cell
 from hf_fairness.trainers.recipes.data_diet_heads import softmax
 from hf_fairness.utils import foreign_code_refused, progress
-
-#: Folder of LoRA adapters beside the model that has them merged.
-ADAPTER = "adapter"
 
 
 class FullLearner:
@@ -107,11 +104,7 @@ class FullLearner:
         trainer.train()
         trainer.save_model(str(folder))
         if arguments.lora:  # the adapters beside a whole model, which opens wherever the base model is
-            (folder / ADAPTER).mkdir()
-            for path in folder.glob("adapter_*"):
-                path.rename(folder / ADAPTER / path.name)
-            hide_local_base(folder / ADAPTER)
-            trainer.model.merge_and_unload().save_pretrained(folder)
+            merge_adapters(trainer.model, folder)
         shutil.rmtree(folder / "run", ignore_errors=True)
         (folder / "training_args.bin").unlink(missing_ok=True)
         report: dict[str, Any] = {} if trainer.pruned is None else dict(trainer.pruned.report)

@@ -250,9 +250,14 @@ class _Pipeline:
             metadata={
                 "library_name": "transformers",
                 "pipeline_tag": "text-classification",
-                **card_metadata(record, base_model=base if is_hub_id(base) else None),
+                **self._base("model", record),
             },
         )
+
+    def _base(self, name: str, record: Record | None = None) -> dict[str, Any]:
+        """Front matter on the model that one was made from, which a card names only where it is on the Hub."""
+        value = self.job.sources[name].value
+        return card_metadata(record, base_model=value if is_hub_id(value) else None)
 
     def artefacts(self, report: Mapping[str, Any], record: Record, about: About) -> dict[str, Artefact]:
         """What can be published: the classifier, the generator of its samples, and the pool that it was trained on."""
@@ -299,7 +304,7 @@ class _Pipeline:
             metadata={
                 "library_name": "transformers",
                 "pipeline_tag": "text-generation",
-                **card_metadata(None, base_model=base if is_hub_id(base) else None),
+                **self._base("generator"),
             },
         )
 
