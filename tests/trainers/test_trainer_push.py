@@ -18,14 +18,14 @@ import torch
 from pulled import check_private, pull, run_card
 
 work, name = Path(sys.argv[2]), sys.argv[3]
-common = {"hub_model_id": name, "use_cpu": True, "disable_tqdm": True, "report_to": "none", "max_steps": 4, "per_device_train_batch_size": 8}
-common |= {"save_strategy": "no", "learning_rate": 1e-2}
+common = {"use_cpu": True, "disable_tqdm": True, "report_to": "none", "max_steps": 4, "per_device_train_batch_size": 8}
+common |= {"hub_model_id": name, "save_strategy": "no", "learning_rate": 1e-2}
 """
 MAKE = {
     "bias": """
 import bias_case
 from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
-kind = {"poe": PoETrainer, "reweight": ReweightTrainer, "conf_reg": ConfRegTrainer}[name]
+kind = {"poe": PoETrainer, "reweight": ReweightTrainer, "conf-reg": ConfRegTrainer}[name]
 rows = bias_case.make_pairs(24)
 values = bias_case.known_bias(rows)
 rows = bias_case.with_columns(rows, bias_log_probs=values, teacher_log_probs=values)
@@ -89,7 +89,7 @@ for name, code in codes.items():
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
 def test_what_a_trainer_saves_and_pushes_opens_without_us(fake_hub, tmp_path):
     base = save_tiny_bert(tmp_path / "base", WORDS, "BertForSequenceClassification", num_labels=2)
-    kinds = {"poe": "bias", "reweight": "bias", "conf_reg": "bias", "data_diet": "data_diet", "lora": "data_diet"}
+    kinds = {"poe": "bias", "reweight": "bias", "conf-reg": "bias", "data-diet": "data_diet", "lora": "data_diet"}
     codes = {name: START + MAKE[kind] + COMPARE for name, kind in {**kinds, "translation": "translation"}.items()}
     fake_hub.run("import json\n" + ALL, json.dumps(codes), Path(__file__).parent.parent, tmp_path, base)
     for name in codes:
