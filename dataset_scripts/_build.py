@@ -150,7 +150,7 @@ def push(
     from huggingface_hub import DatasetCard, HfApi
 
     check_right(name, right)
-    api, files = HfApi(), folder_files(folder)
+    api, files = HfApi(), folder_files(Path(folder))
     if api.file_exists(repo_id, CARD, repo_type="dataset"):
         there = _configs(DatasetCard.load(api.hf_hub_download(repo_id, CARD, repo_type="dataset")))
         lost = sorted(there - _configs(DatasetCard.load(Path(folder, CARD))))

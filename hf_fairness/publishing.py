@@ -203,7 +203,7 @@ def _commit(files: Files, api: HfApi, url: Any, repo_type: str, message: str, re
     """Upload what differs and remove what is no longer made."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    head = api.repo_info(url.repo_id, repo_type=repo_type, revision=revision)
+    head: Any = api.repo_info(url.repo_id, repo_type=repo_type, revision=revision)
     there = {sibling.rfilename for sibling in head.siblings or []}
     before = _read(api, url.repo_id, repo_type, head.sha, MANIFEST) if MANIFEST in there else None
     earlier: dict[str, Any] = {} if before is None else json.loads(before)
@@ -253,8 +253,8 @@ def _into_card(theirs: bytes, ours: bytes) -> bytes:
     section = own_section(text)
     if section is None:
         return ours
-    metadata = RepoCard(text, ignore_metadata_errors=True).data.to_dict()
-    return update_card(theirs.decode(), section, metadata).encode()
+    card: Any = RepoCard(text, ignore_metadata_errors=True)
+    return update_card(theirs.decode(), section, card.data.to_dict()).encode()
 
 
 def push_section(
@@ -282,7 +282,7 @@ def push_section(
 
     with _without_secrets(repo_id):
         api = HfApi(token=token)
-        head = api.repo_info(repo_id)
+        head: Any = api.repo_info(repo_id)
         cards = [sibling.rfilename for sibling in head.siblings or [] if sibling.rfilename == CARD]
         text = _read(api, head.id, "model", head.sha, CARD).decode("utf-8-sig") if cards else f"# {head.id}\n"
         new = update_card(text or f"# {head.id}\n", section, metadata)

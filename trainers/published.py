@@ -6,7 +6,7 @@ import copy
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from transformers.trainer_utils import HubStrategy
 
@@ -35,11 +35,11 @@ class Published(HiddenToken):
     """
 
     #: What the model is, with ``{base}`` for the one that it was made from.
-    what = "A model that was trained from {base}."
+    what: ClassVar[str] = "A model that was trained from {base}."
     #: What else the card must say.
-    limits: tuple[str, ...] = ()
+    limits: ClassVar[tuple[str, ...]] = ()
     #: Words and task of the front matter.
-    task: dict[str, str] = {"library_name": "transformers", "pipeline_tag": "text-classification"}  # noqa: RUF012
+    task: ClassVar[dict[str, str]] = {"library_name": "transformers", "pipeline_tag": "text-classification"}
 
     def base(self) -> str:
         """The model that training began with: its id or folder; empty where it was made in memory."""
