@@ -86,7 +86,7 @@ def test_back_translation_filters_targets_and_translates_them(gfst, reverse, tmp
     assert report["method"] == "mixed_finetune"
 
 
-def test_a_prefix_and_must_she_reach_the_model(gfst, tmp_path):
+def test_a_prefix_and_must_she_reach_the_model(gfst):
     rows = [
         {"category": category, "gender_terms": terms, "source": gfst_world.sentence(gender, job, "sick", "here")[0]}
         for category, terms, gender, job in (
@@ -99,4 +99,8 @@ def test_a_prefix_and_must_she_reach_the_model(gfst, tmp_path):
         report = gfst(variants=["none"], prefix="The ", max_pairs=20, **given)
     assert set(report["must_she"]) == {"baseline", "gfst", "control"}
     assert "winomt" not in report
-    assert "not measured" in (tmp_path / "out" / "report" / "tables.md").read_text()
+    assert "nothing is known of how these models treat gender" in report["record"].outcome
+    assert {measure.set for measure in report["record"].measures} == {"MuST-SHE"}
+    written = report["files"]["markdown"].read_text()
+    assert "**WinoMT was not measured" in written
+    assert "- WinoMT (the gender of people in translations): no rows were given" in written

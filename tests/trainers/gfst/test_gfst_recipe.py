@@ -13,8 +13,9 @@ from record_case import through_json, verdicts
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.measure.translation import translate
-from hf_fairness.report.gfst_record import gfst_record, name_of
-from hf_fairness.report.gfst_tables import columns, findings
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
+from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.trainers.recipes import run_gfst
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
@@ -117,9 +118,12 @@ def test_the_run_leaves_what_was_promised(whole, lexicon):
     for name in ("initial", "train_gfst", "train_control"):
         assert "steps" in (out / name / "model" / "README.md").read_text()
         assert {path.name for path in (out / name).iterdir()} == {"model"}  # no checkpoints, no copies of the data
-    assert set(report["files"]) == {path.name for path in (out / "report").iterdir()}
-    written = json.loads((out / "report" / "gfst.json").read_text())
+    assert set(report["files"]) == {"json", "markdown", "html", "results", "kept"}
+    assert set(report["files"].values()) == set((out / "report").iterdir())
+    written = json.loads(report["files"]["results"].read_text())
     assert written["winomt"] == report["winomt"]
+    record = json.loads(report["files"]["json"].read_text())
+    assert Record.from_json(record).to_json() == record == report["record"].to_json()
     published = [path for folder in ("model", "report") for path in (out / folder).rglob("*") if path.is_file()]
     assert not [path.name for path in published if str(out).encode() in path.read_bytes()]
     assert not [path.name for path in published if lexicon.encode() in path.read_bytes()]
@@ -139,31 +143,43 @@ def test_the_model_opens_and_translates(whole):
     assert any(shows(text, "male") for text in found)
 
 
-def test_the_record_has_the_numbers_and_verdicts_of_the_tables(whole):
-    """They differ only where the sign of a gap changes: the distance to 0 decides there, not the difference."""
+def test_the_record_has_the_numbers_of_the_result_and_judges_them(whole):
+    """Where a gap keeps its sign, the paired interval decides, and nearer to the ideal is better."""
     _, report = whole
     record = through_json(gfst_record(report))
-    found, titles = verdicts(record), {title: f"{part}/{key}" for (part, key), (title, _) in columns(report).items()}
-    assert len(record.measures) == len(titles)
+    keys = {f"winomt/{key}" for key in ("accuracy", "delta_g", "delta_r", "f1_male", "f1_female")}
+    assert {measure.id for measure in record.measures} >= keys | {"test/bleu", "test/chrf"}
     for measure in record.measures:
-        assert {arm: value.value for arm, value in measure.values.items()} == {
-            arm: scores[measure.metric] for arm, scores in report[measure.id.split("/")[0]].items()
+        scores = report[measure.id.split("/")[0]]
+        assert {arm: (value.value, list(value.ci95 or ())) for arm, value in measure.values.items()} == {
+            arm: (each[measure.metric], each.get(f"{measure.metric}_ci95") or []) for arm, each in scores.items()
         }
-    told = {}
-    for kind, lines in findings(report).items():
-        for line in lines:
-            head, _, rest = line.partition(": ")
-            if kind == "unclear":
-                told |= {(titles[title], head.removeprefix("Against ")): kind for title in rest.split(", ")}
-            else:
-                title, _, other = head.rpartition(" against ")
-                told[titles[title], other] = kind
-    compared = {(part, name_of(other)): found[part, "gfst", other] for part, _, other in found}
-    differ = {key for key, kind in told.items() if compared[key] != kind}
-    by_id = {measure.id: measure for measure in record.measures}
-    names = {name_of(arm.name): arm.name for arm in record.arms}
-    for part, other in differ:
-        values = by_id[part].values
-        assert by_id[part].direction == "zero"
-        assert values["gfst"].value * values[names[other]].value <= 0
-    assert len(differ) < len(told)
+    found, by_id = verdicts(record), {measure.id: measure for measure in record.measures}
+    checked = set()
+    for part, others in report["comparisons"].items():
+        for other, gaps in others.items():
+            for key, gap in gaps.items():
+                measure, ends = by_id.get(f"{part}/{key}"), gap["difference_ci95"]
+                if measure is None or ends is None or (measure.ideal == 0 and gap["a"] * gap["b"] <= 0):
+                    continue
+                nearer = abs(measure.ideal - gap["a"]) < abs(measure.ideal - gap["b"])
+                wanted = "unclear" if ends[0] <= 0 <= ends[1] else "improved" if nearer else "worse"
+                assert found[measure.id, "gfst", other] == wanted, (measure.id, other)
+                checked.add(wanted)
+    assert len(checked) > 1
+
+
+def test_what_got_worse_and_every_other_model_stand_in_the_report(whole):
+    _, report = whole
+    record, summary = report["record"], summarize(report["record"])
+    written = report["files"]["markdown"].read_text()
+    against = {key[0] for key, kind in verdicts(record).items() if key[2] == "baseline" and kind == "worse"}
+    assert len(summary.worse) == len(against)
+    assert {arm.role for arm in record.arms} == {"original", "method", "control", "rival", "variant"}
+    for arm in record.arms:
+        assert f"- {arm.title}: {arm.about}" in written
+    heads = [f"**{title}**" for title in ("Got worse", "Improved", "Beside the others")]
+    places = [written.index(head) for head in (*heads, "### Models", "### Measurements")]
+    assert places == sorted(places)
+    for stage in ("filter source", "filter target", "balance", "randst"):
+        assert f"| {stage} |" in written

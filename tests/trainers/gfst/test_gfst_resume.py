@@ -62,7 +62,7 @@ def test_a_run_killed_in_every_stage_ends_as_one_that_was_not(gfst, whole, tmp_p
     monkeypatch.setattr(runs, "commit_folder", commit)
     report = gfst(out="killed", max_pairs=40)
     same_end(*whole, tmp_path / "killed", report)
-    assert sorted(path.name for path in (tmp_path / "killed" / "report").iterdir()) == sorted(report["files"])
+    assert set((tmp_path / "killed" / "report").iterdir()) == set(report["files"].values())
 
 
 def test_stages_one_by_one_end_as_the_whole_run(gfst, whole, tmp_path):
@@ -83,6 +83,13 @@ def test_a_second_call_does_no_work_twice(gfst, whole, tmp_path):
     again = gfst(max_pairs=40)
     assert {name: stage["started"] for name, stage in stages(tmp_path / "out").items()} == before
     assert again["winomt"] == whole[1]["winomt"]
+    assert again["record"].to_json() == whole[1]["record"].to_json()
+    written = {kind: path.read_bytes() for kind, path in whole[1]["files"].items()}
+    assert {kind: path.read_bytes() for kind, path in again["files"].items()} == written
+    shutil.rmtree(tmp_path / "out" / "report")
+    assert {kind: path.read_bytes() for kind, path in gfst(max_pairs=40)["files"].items()} == written
+    now = {name: stage["started"] for name, stage in stages(tmp_path / "out").items()}
+    assert {name for name in now if now[name] != before[name]} == {"report"}
     gfst(max_pairs=30, until="balance")  # a smaller limit keeps what was translated
     changed = {name: stage["started"] for name, stage in stages(tmp_path / "out").items()}
     assert changed["filter_target"] == before["filter_target"]
