@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hf_fairness.record import Arm, Gap, Measure, Record
 from hf_fairness.report.summary import change_text, main_pairs
-from hf_fairness.report.text import ABSENT, format_interval, format_number
+from hf_fairness.report.text import ABSENT, format_change, format_interval, format_number
 
 KINDS = {
     "bias": "Bias",
@@ -100,7 +100,7 @@ def _measured(record: Record, kind: str) -> Grid:
         row += [_verdict(gap)] if compared else []
         if control:
             beside = record.gap(measure, record.arm("method"), control)
-            row += [Cell(BESIDE.get(beside.verdict, beside.verdict) if beside else ABSENT)]
+            row += [Cell(BESIDE.get(beside.verdict, beside.verdict), _paired(beside)) if beside else Cell(ABSENT)]
         rows.append(tuple(row))
     return Grid(KINDS[kind], tuple(head), tuple(rows))
 
@@ -164,12 +164,25 @@ def _comparisons(record: Record) -> Grid:
         measure = titles[gap.measure]
         if (gap.arm, gap.against) in main or measure.detail or gap.verdict == "not judged":
             continue
-        p = "" if gap.p_value is None else f"{gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
         verdict = BESIDE.get(gap.verdict, gap.verdict)
         difference = Cell(format_number(gap.difference), _ends(format_interval(gap.ci95)))
         models = f"{names[gap.arm]} against {names[gap.against]}"
-        rows.append((Cell(measure.title), Cell(models), difference, Cell(p), Cell(verdict)))
+        rows.append((Cell(measure.title), Cell(models), difference, Cell(_p_value(gap)), Cell(verdict)))
     return Grid("Other comparisons", ("Measure", "Models", "Difference", "p", "The first is"), tuple(rows))
+
+
+def _paired(gap: Gap) -> tuple[str, ...]:
+    """What a paired comparison found: the difference with its interval, and the p-value; empty where there was none."""
+    if gap.ci95 is None:
+        return ()
+    p = f", p = {_p_value(gap)}" if gap.p_value is not None else ""
+    return (f"{format_change(gap.difference, None)} {format_interval(gap.ci95)}{p}",)
+
+
+def _p_value(gap: Gap) -> str:
+    if gap.p_value is None:
+        return ""
+    return f"{gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
 
 
 def text_rows(grid: Grid) -> list[list[str]]:

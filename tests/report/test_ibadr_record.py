@@ -125,6 +125,13 @@ def test_every_model_has_its_title_rows_and_steps(report):
     assert f"| accuracy: validation rows | {accuracy}" in section
 
 
+def test_the_difference_to_the_control_stands_in_the_table_with_its_interval(report):
+    section = card_section(ibadr_record(report))
+    rows = {line.split(" 100 rows")[0]: line for line in section.splitlines() if line.startswith("| accuracy:")}
+    assert rows["| accuracy: validation rows"].endswith("| worse −0.010 [−0.050, −0.010], p = 0.01 |")
+    assert rows["| accuracy: challenge set hans"].endswith("| better |")  # not compared in pairs
+
+
 def test_poor_labels_and_leaks_are_told(report):
     record = ibadr_record(report)
     assert record.cautions == (
