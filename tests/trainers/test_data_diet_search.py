@@ -14,8 +14,9 @@ import pytest
 from diet_world import rows, vectors
 from record_case import through_json, verdicts
 
-from hf_fairness.report.data_diet import COLUMNS, findings, headline
-from hf_fairness.report.data_diet_record import data_diet_record
+from hf_fairness.record import Record
+from hf_fairness.report import summarize, text_report
+from hf_fairness.report.data_diet_record import RANDOM_IS_BEST, data_diet_record, stability_table
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
@@ -89,12 +90,15 @@ def test_ge_finds_the_loaded_pair(found):
 
 
 def test_the_report_is_whole(found):
-    assert set(found["table"]) >= set(grid.BASELINES) | {found["best"]["ranking"]}
-    assert {"data_diet.json", "tables.md", "report.html", "choices.svg", "trade_off.svg"} <= set(found["files"])
-    page = found["files"]["report.html"].read_text()
+    pictures = {"parity_curve", "auc_curve", "choices", "trade_off", "stability"}
+    assert set(found["files"]) == {"json", "markdown", "html", "results"} | pictures
+    assert set(found["files"].values()) == set(found["files"]["json"].parent.iterdir())
+    page = found["files"]["html"].read_text()
     assert "paired DP" in page
     assert "<script" not in page
-    written = json.loads(found["files"]["data_diet.json"].read_text())
+    for name in pictures:
+        assert found["files"][name].read_text().startswith("<?xml")
+    written = json.loads(found["files"]["results"].read_text())
     assert written["meta"]["n"] == written["data"]["test"]["n_changed"] > 200
     assert {"ideal", "direction", "convention", "versions"} <= set(written["meta"])
     line = written["table"]["cda"]["measures"]["test"]["counterfactual_parity"]
@@ -102,9 +106,12 @@ def test_the_report_is_whole(found):
     scores = written["stability"]
     assert scores["by_epoch"][0] == 1.0
     assert -1 <= scores["by_seed"]["ge"]["least"] <= scores["by_seed"]["ge"]["mean"] <= 1
+    record = json.loads(found["files"]["json"].read_text())
+    assert Record.from_json(record).to_json() == record == found["record"].to_json()
 
 
-def test_the_record_has_the_numbers_and_verdicts_of_the_tables(found):
+def test_the_record_has_the_numbers_of_the_result_and_judges_them(found):
+    """Against vanilla and CDA the interval over seeds of the paired difference decides; fairer is nearer to 1 or 0."""
     record = through_json(data_diet_record(found))
     roles = {arm.name: arm.role for arm in record.arms}
     best = found["best"]["ranking"]
@@ -118,16 +125,44 @@ def test_the_record_has_the_numbers_and_verdicts_of_the_tables(found):
         for arm, value in measure.values.items():
             line = found["table"][arm]["measures"][part][key]
             assert (value.value, value.ci95) == (line["mean"], tuple(line["ci95"]))
-    titles = {COLUMNS[part, key]: f"{part}/{key}" for part, key in COLUMNS}
-    names, said = {arm.title: arm.name for arm in record.arms}, verdicts(record)
-    told = [(kind, line.partition(": ")[0]) for kind, lines in findings(found).items() for line in lines]
-    assert len(told) == sum(arm == best and other in ("vanilla", "cda") for _, arm, other in said) >= 10
-    for kind, head in told:
-        title, _, other = head.rpartition(" against ")
-        assert said[titles[title], best, names[other]] == kind, head
-    assert record.outcome in headline(found)
+    said, checked = verdicts(record), []
+    for other, parts in found["table"][best]["against"].items():
+        for key, gap in parts["test"].items():
+            if (f"test/{key}", best, other) in said:
+                low, high = gap["ci95"]
+                sign = -1 if key in ("flip_rate", "mean_abs_probability_change") else 1
+                wanted = (
+                    "improved" if min(sign * low, sign * high) > 0 else "worse" if sign * low < 0 > sign * high else ""
+                )
+                assert said[f"test/{key}", best, other] == (wanted or "unclear"), key
+                checked.append((wanted, other))
+    assert {other for _, other in checked} == {"vanilla", "cda"}
+    assert len(checked) >= 10
+    assert ("improved", "vanilla") in checked
+    assert not any(measure.startswith("validation/") for measure, _, _ in said)
     assert [make(record) is not None for make in FIGURES["data-diet"].values()] == [True] * 5
     assert any("group metrics" in line for line in record.not_measured)
+
+
+def test_what_was_chosen_and_every_model_stand_in_the_report(found):
+    record, written = found["record"], found["files"]["markdown"].read_text()
+    summary, line = summarize(record), found["table"][found["best"]["ranking"]]
+    assert summary.headline.startswith(record.outcome.rstrip("."))
+    assert f"{line['factual_fraction']:.0%} of the factual" in record.outcome
+    assert f"{line['share_of_cda']:.0%} of CDA's rows" in record.outcome
+    places = [written.index(head) for head in ("**Got worse**", "**Improved**", "### Models", "### Measurements")]
+    assert places == sorted(places)
+    assert all(f"- {arm.title}: {arm.about}" in written for arm in record.arms)
+    made = {title.title: title for title in record.tables}["What was trained on"]
+    rows = {row[0]: row for row in made.rows[1:]}
+    assert list(rows) == [arm.title for arm in record.arms]
+    assert rows["CDA"][4] == "100%"
+    change = line["auc_change"]["test"]["mean"]
+    (chosen,) = (rows[arm.title] for arm in record.arms if arm.role == "method")
+    assert chosen[1:3] == (f"{line['factual_fraction']:g}", f"{line['counterfactual_fraction']:g}")
+    assert float(chosen[-1].replace("\N{MINUS SIGN}", "-").rstrip("%").strip()) == pytest.approx(100 * change, abs=0.1)
+    for cells in stability_table(found):
+        assert f"| {cells[0]} | {cells[1]} |" in written
 
 
 def test_the_record_says_where_nothing_was_chosen(found):
@@ -143,6 +178,15 @@ def test_the_random_ranking_is_the_control_unless_it_is_the_best(found):
     record = data_diet_record({**found, "best": {**found["best"], "ranking": "random"}})
     assert record.arm("method").name == "random"
     assert record.arm("control") is None
+    assert RANDOM_IS_BEST in summarize(record).cautions
+    assert RANDOM_IS_BEST in summarize(record).headline
+    assert "no control" not in text_report(record).lower()
+    alone = {name: line for name, line in found["table"].items() if name != "random"}
+    record = data_diet_record({**found, "best": {**found["best"], "ranking": "healthy_random"}, "table": alone})
+    assert any(
+        "No control was measured" in line for line in summarize(record).cautions
+    )  # it was not among the rankings
+    assert RANDOM_IS_BEST not in text_report(record, width=500)
     record = data_diet_record({**found, "best": {**found["best"], "ranking": "healthy_random"}})
     measure = next(measure for measure in record.measures if measure.id == "test/counterfactual_parity")
     control = record.gap(measure, record.arm("control"), record.arm("original"))
@@ -319,10 +363,12 @@ def test_what_a_choice_does_not_show_is_said(encoder, tmp_path, changes, message
     for message in messages:
         assert re.search(message, said)
         assert re.search(message, "\n".join(str(each.message) for each in heard))
-    for name in ("tables.md", "report.html"):
+    assert set(found["cautions"]) <= set(found["record"].cautions)
+    for name in ("markdown", "html"):
         text = html.unescape(found["files"][name].read_text()).replace("\\", "")  # as Markdown escapes it
         assert all(caution in text for caution in found["cautions"])
-    assert "kept/flipped DP, the paper's eq. 3" in found["files"]["tables.md"].read_text()
+    assert "equation 3" in found["files"]["markdown"].read_text()
+    assert "texts as they are and flipped ones get the positive label equally often" in text
 
 
 def test_by_default_every_ranking_keeps_equally_many(encoder, tmp_path):
@@ -350,7 +396,7 @@ def test_by_default_every_ranking_keeps_equally_many(encoder, tmp_path):
 @pytest.mark.parametrize("change", ["test", "positive"])
 def test_what_is_measured_on_scores_nothing_anew(found, encoder, tmp_path, change):
     """Scores depend on the training texts and the model; a cell is trained and measured in one stage."""
-    shutil.copytree(found["files"]["tables.md"].parent.parent, tmp_path / "out")
+    shutil.copytree(found["files"]["json"].parent.parent, tmp_path / "out")
 
     def keys():
         stages = json.loads((tmp_path / "out" / "manifest.json").read_text())["stages"]
@@ -362,3 +408,24 @@ def test_what_is_measured_on_scores_nothing_anew(found, encoder, tmp_path, chang
     run_data_diet(settings, rows(1200, 0), **given)
     changed = {stage for stage, key in keys().items() if before[stage] != key}
     assert changed == {"grid", "model", "report"} | ({"features"} if change == "test" else set())
+
+
+def test_a_second_search_writes_the_same_bytes_and_a_name_changes_report_and_card_alone(found, encoder, tmp_path):
+    shutil.copytree(found["files"]["json"].parent.parent, tmp_path / "out")
+    written = {kind: path.read_bytes() for kind, path in found["files"].items()}
+    sets = {"validation": rows(400, 1), "test": rows(600, 2)}
+    shutil.rmtree(tmp_path / "out" / "report")
+    again = run_data_diet(arguments(encoder, tmp_path / "out"), rows(1200, 0), **sets)
+    assert {kind: path.read_bytes() for kind, path in again["files"].items()} == written
+    before = (tmp_path / "out" / "manifest.json").read_text()
+    named = run_data_diet(arguments(encoder, tmp_path / "out", name="Ours | <b>"), rows(1200, 0), **sets)
+    keys = [
+        {each["stage"]: each["key"] for each in json.loads(text)["stages"]}
+        for text in (before, (tmp_path / "out" / "manifest.json").read_text())
+    ]
+    assert {stage for stage, key in keys[1].items() if keys[0][stage] != key} == {"model", "report"}
+    assert named["record"].name == json.loads(named["files"]["json"].read_text())["name"] == "Ours | <b>"
+    assert "<h1>Ours | &lt;b&gt;</h1>" in named["files"]["html"].read_text()
+    for place in (named["files"]["markdown"], named["model"] / "README.md"):
+        assert "Ours \\| &lt;b&gt;: a healthy data diet" in place.read_text()
+    assert named["table"] == found["table"]

@@ -11,8 +11,10 @@ from datasets import Dataset, load_dataset
 from record_case import through_json, verdicts
 from transformers import AutoConfig
 
+from hf_fairness.cli.show import print_report
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
 from hf_fairness.report.figures import FIGURES
-from hf_fairness.report.ibadr import detail_table, findings
 from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
 from hf_fairness.runs import Run
 from hf_fairness.trainers.ibadr_guards import LabelsAtChanceError
@@ -58,6 +60,12 @@ def test_stages_in_order(report, folder):
 def test_added_rows_are_shown_when_asked_for(case, started):
     shown = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, show_examples=True)
     assert all(0 < len(each["examples"]) <= 5 for each in shown["rounds"])
+    assert len(shown["record"].texts) == len(shown["rounds"])
+    text = next(iter(shown["rounds"][0]["examples"][0].values()))
+    assert all(text in shown["files"][kind].read_text() for kind in ("json", "html", "markdown", "results"))
+    card = (shown["model"] / "README.md").read_text()
+    assert text not in card
+    assert "Rows added in round" not in card
 
 
 def test_every_sample_is_accounted_for(report, folder):
@@ -108,47 +116,87 @@ def test_arms_and_comparisons(report):
     assert 0.0 <= report["leakage"]["by_set"]["planted"]["leak_share"] <= 1.0
 
 
-def test_the_record_has_the_numbers_and_verdicts_of_the_tables(report):
+def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
+    """Of whole sets the paired interval decides, of gold labels and other parts whether the intervals lie apart."""
     record = through_json(ibadr_record(report))
-    found, titles = verdicts(record), {measure.set: measure.id for measure in record.measures if not measure.detail}
-    assert set(titles) == set(report["results"])
+    whole = {measure.id: measure for measure in record.measures if not measure.detail}
+    assert list(whole) == ["dev/accuracy", "challenge/planted/accuracy"]
     for measure in record.measures:
-        if not measure.detail:
-            values = {arm: (value.value, list(value.ci95)) for arm, value in measure.values.items()}
-            assert values == {
-                arm: (each["accuracy"], each["accuracy_ci95"]) for arm, each in report["results"][measure.set].items()
+        title, _, part = measure.set.partition("/")
+        found = report["results"][title]
+        if part:
+            kind, value = part.split("/")
+            found = {
+                arm: (each["labels"] if kind == "label" else each["by"][kind])[value] for arm, each in found.items()
             }
-    assert len([measure for measure in record.measures if measure.detail]) == len(detail_table(report)) - 1
-    names = {arm.title: arm.name for arm in record.arms}
-    told = findings(report)
-    for kind, lines in told.items():
-        for line in lines:
-            title, _, rest = line.partition(": ")
-            one, _, other = rest.partition(": ")[0].partition(" against ")
-            if other:  # else a gold label, or labels of samples
-                assert found[titles[title], names[one], names[other]] == kind, line
+        assert measure.detail == bool(part)
+        assert {arm: (value.value, value.ci95 and list(value.ci95)) for arm, value in measure.values.items()} == {
+            arm: (each["accuracy"], each["accuracy_ci95"]) for arm, each in found.items()
+        }
+    labels = {measure.set for measure in record.measures if measure.detail}
+    assert labels >= {f"dev/label/{name}" for name in report["results"]["dev"]["base"]["labels"]}
+    found = verdicts(record)
+    for title, pairs in report["comparisons"].items():
+        for names, gap in pairs.items():
+            low, high = gap["difference_ci95"]
+            wanted = "improved" if low > 0 else "worse" if high < 0 else "unclear"
+            path = "" if title == "dev" else "challenge/"
+            assert found[(f"{path}{title}/accuracy", *names.split(" - "))] == wanted
+    for measure in record.measures:
+        ours, theirs = measure.values["ibadr"].ci95, measure.values["base"].ci95
+        if measure.detail and ours and theirs:
+            wanted = "worse" if ours[1] < theirs[0] else "improved" if ours[0] > theirs[1] else "unclear"
+            assert found[measure.id, "ibadr", "base"] == wanted
     lost = {measure for (measure, *pair), kind in found.items() if pair == ["ibadr", "base"] and kind == "worse"}
-    assert sum("/label/" in measure for measure in lost) == sum(", gold label " in line for line in told["worse"])
+    assert len(summarize(record).worse) == len(lost)
     assert all(make(record) is not None for make in FIGURES["ibadr"].values())
 
 
-def test_report_files(report):
-    names = {"ibadr.json", "tables.md", "report.html", "accuracy.svg", "bias_degrees.svg", "samples.svg"}
-    assert set(report["files"]) == names
-    page = report["files"]["report.html"].read_text()
-    assert "Got worse" in page
-    assert "IBADR − control" in page
-    assert "/tmp" not in page
-    text = report["files"]["tables.md"].read_text()
-    assert "anti-artefact share" in text
-    saved = json.loads(report["files"]["ibadr.json"].read_text())
+def test_report_files(report, folder):
+    assert set(report["files"]) == {"json", "markdown", "html", "results", "bias_degrees", "samples"}
+    assert set(report["files"].values()) == set((folder / "report").iterdir())
+    page, text = (report["files"][kind].read_text() for kind in ("html", "markdown"))
+    for shown in (page, text):
+        places = [shown.index(part) for part in ("Got worse", "Improved", "Models", "Not measured")]
+        assert places == sorted(places)
+        assert "anti-artefact share" in shown
+        assert "/tmp" not in shown
+    low, high = report["comparisons"]["planted"]["ibadr - control"]["difference_ci95"]
+    assert f"[{low:.3f}, {high:.3f}], p = ".replace("-", "\N{MINUS SIGN}") in text  # beside "Against control"
+    assert page.count('<svg id="bias_degrees') == page.count('<svg id="samples') == 1
+    written = json.loads(report["files"]["json"].read_text())
+    assert Record.from_json(written).to_json() == written == report["record"].to_json()
+    saved = json.loads(report["files"]["results"].read_text())
     assert saved["rounds"] == report["rounds"]
+    assert not any("/tmp" in path.read_text() for path in report["files"].values())
 
 
 def test_a_second_run_does_nothing(case, report, folder, monkeypatch):
     monkeypatch.setattr(Run, "_work", lambda *args, **kwargs: pytest.fail("a stage ran again"))
+    written = {kind: path.read_bytes() for kind, path in report["files"].items()}
     again = case.run(folder, anti_artefact=case.world.anti_artefact, probe=True)
     assert again["results"] == report["results"]
+    assert again["record"].to_json() == report["record"].to_json()
+    assert {kind: path.read_bytes() for kind, path in again["files"].items()} == written
+
+
+def test_a_new_name_is_that_of_report_and_card_and_nothing_else(case, started, report):
+    before = manifest(started)
+    found = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, name="Ours | <b>now</b>")
+    after = manifest(started)
+    assert {stage for stage in STAGES if before[stage]["key"] != after[stage]["key"]} == {"report", "model"}
+    assert found["record"].name == json.loads(found["files"]["json"].read_text())["name"] == "Ours | <b>now</b>"
+    assert "<h1>Ours | &lt;b&gt;now&lt;/b&gt;</h1>" in found["files"]["html"].read_text()
+    for place in (found["files"]["markdown"], found["model"] / "README.md"):
+        assert "Ours \\| &lt;b&gt;now&lt;/b&gt;: iterative" in place.read_text()
+    assert found["results"] == report["results"]
+
+
+def test_a_report_that_was_lost_is_written_again_byte_for_byte(case, report, started):
+    written = {kind: path.read_bytes() for kind, path in report["files"].items()}
+    shutil.rmtree(started / "report")
+    again = case.run(started, anti_artefact=case.world.anti_artefact, probe=True)
+    assert {kind: path.read_bytes() for kind, path in again["files"].items()} == written
 
 
 def test_killed_at_every_stage(case, report, tmp_path, monkeypatch):
@@ -282,7 +330,9 @@ def test_labels_that_mean_little(case, tmp_path):
     assert judged["below_expected"]
     assert not agreement["at_chance"]
     assert agreement["agreement"] < judged["expected_agreement"] - 0.2
-    assert any(line.startswith("Labels of the samples of round 1") for line in findings(found)["worse"])
+    said = [line for line in found["record"].cautions if line.startswith("Labels of the samples of round 1")]
+    assert len(said) == 1
+    assert all(said[0][:40] in found["files"][kind].read_text() for kind in ("html", "markdown"))
 
 
 def _train_judge(case, folder):
@@ -296,7 +346,6 @@ def _train_judge(case, folder):
 
 
 def test_sweep(case, report, folder, tmp_path, capsys):
-    from hf_fairness.cli.ibadr import print_tables
     from hf_fairness.trainers.recipes import sweep_ibadr
 
     given = {"dev": case.world.dev, "model": case.classifier, "generator": case.generator}
@@ -307,12 +356,22 @@ def test_sweep(case, report, folder, tmp_path, capsys):
     values = [cell["results"]["dev"]["ibadr"]["accuracy"] for cell in found["cells"]]
     assert found["over_seeds"]["dev"]["arms"]["ibadr"]["mean"] == pytest.approx(np.mean(values))
     assert (tmp_path / "sweep" / "seed-1" / "ibadr").is_dir()
-    print_tables(found)
-    assert "IBADR − control" in capsys.readouterr().out
-    assert "| seed | 1 |" in found["files"]["sweep.md"].read_text()
+    print_report(found)
+    printed = capsys.readouterr().out
+    assert "accuracy: validation rows" in printed
+    assert str(tmp_path / "report.md") in printed
+    assert set(found["files"]) == {"json", "markdown", "html", "results"}
+    assert "| seed | 1 |" in found["files"]["markdown"].read_text()
+    assert json.loads(found["files"]["results"].read_text())["cells"] == found["cells"]
     record = through_json(sweep_record(found))
-    shown = {measure.set: measure.values["ibadr"].value for measure in record.measures}
-    assert shown == {title: parts["arms"]["ibadr"]["mean"] for title, parts in found["over_seeds"].items()}
+    written = json.loads(found["files"]["json"].read_text())
+    assert Record.from_json(written).to_json() == written == record.to_json() == found["record"].to_json()
+    shown = {measure.set: {arm: v.value for arm, v in measure.values.items()} for measure in record.measures}
+    assert shown == {
+        title: {arm: each["mean"] for arm, each in parts["arms"].items()}
+        for title, parts in found["over_seeds"].items()
+    }
+    assert sweep_record(found, name="ours").name == "ours"
     for bad, message in (("threshold=1", "with one of n_bias_indicators"), ("seed=a", "expected a whole number")):
         with pytest.raises(ValueError, match=message):
             sweep_ibadr(case.arguments(tmp_path, sweep=[bad]), case.world.train, **given)
@@ -352,9 +411,9 @@ CHANGES = {
     "label names": ({"label_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
     "challenge": ({"challenge": None}, {"evaluation", "report", "model"}),
     "test": ({"test": True}, {"evaluation", "report", "model"}),
-    "order of columns": ({"hypothesis_first": True}, {"evaluation", "report"}),
-    "probe": ({"probe": False}, {"evaluation", "report"}),
-    "name of the data": ({"dataset": "rows"}, {"pool", "report"}),
+    "order of columns": ({"hypothesis_first": True}, {"evaluation", "report", "model"}),
+    "probe": ({"probe": False}, {"evaluation", "report", "model"}),
+    "name of the data": ({"dataset": "rows"}, {"pool", "report", "model"}),
 }
 
 
