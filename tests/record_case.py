@@ -1,4 +1,4 @@
-"""What tests of records look at: that JSON gives the same record, and what each verdict is."""
+"""What tests of records look at: that JSON gives the same record, what each verdict is, and what was printed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def through_json(record: Record) -> Record:
     again = Record.from_json(json.loads(json.dumps(found, allow_nan=False)))
     assert again.to_json() == found
     return again
+
+
+def one_line(text: str) -> str:
+    """A text without its line ends, which depend on the width of the terminal."""
+    return " ".join(text.split())
 
 
 def verdicts(record: Record, *, unclear: tuple[str, ...] = UNCLEAR) -> dict[tuple[str, str, str], str]:

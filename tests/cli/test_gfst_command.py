@@ -20,9 +20,12 @@ import numpy as np
 import pytest
 from datasets import load_from_disk
 from gfst_case import SMALL, stages, weights
+from record_case import one_line
 
 from hf_fairness.cli import main
 from hf_fairness.cli.gfst_data import open_pairs, open_texts
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
 
 WORDS = [
     *(f"--{name}={value}" for name, value in SMALL.items()),
@@ -73,18 +76,59 @@ def finished(files, tmp_path_factory) -> tuple[Path, str]:
 
 def test_a_whole_run_prints_what_it_found(finished):
     out, printed = finished
-    assert "WinoMT accuracy: baseline" in printed
-    assert "opposite_gender" in printed or "nothing dropped" in printed
-    assert "encoding 2" in printed  # a replacement sign in the text, and a byte that is not UTF-8
+    folder = out / "report"
+    record = Record.from_json(json.loads((folder / "record.json").read_text()))
+    assert one_line(summarize(record).headline) in one_line(printed)
+    assert "people translated with the right gender (WinoMT accuracy)" in printed
+    assert "No measure got clearly worse." in printed or "Got clearly worse:" in printed
+    names = {"record.json", "report.md", "report.html", "results.json", "kept.svg"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(f"{folder / name}\n" in printed for name in names)
     assert str(out / "model") in printed
-    report = json.loads((out / "report" / "gfst.json").read_text())
+    report = json.loads((folder / "results.json").read_text())
     assert report["arguments"]["parallel"] == "train.en,train.it"
     assert report["arms"]["control"]["steps"] == report["arms"]["gfst"]["steps"]
-    assert str(out) not in (out / "report" / "gfst.json").read_text()
-    page = (out / "report" / "report.html").read_text()
+    written = (folder / "report.md").read_text()
+    assert "opposite\\_gender" in written or "nothing dropped" in written
+    assert "encoding 2" in written  # a replacement sign in the text, and a byte that is not UTF-8
+    page = (folder / "report.html").read_text()
     assert page.startswith("<!")
     assert "Got worse" in page
-    assert page.count("<svg") == 3
+    assert "encoding 2" in page
+    assert page.count("<figure>") == 1
+    for path in (*folder.iterdir(), out / "model" / "README.md"):
+        assert str(out.parent) not in path.read_text(), path.name  # no place of this machine
+
+
+def test_the_record_of_the_command_is_one(finished):
+    written = json.loads((finished[0] / "report" / "record.json").read_text())
+    record = Record.from_json(written)
+    assert record.to_json() == written
+    assert (record.command, record.name) == ("gfst", "en-it-gfst")
+    scores = json.loads((finished[0] / "report" / "results.json").read_text())["winomt"]
+    (accuracy,) = [each for each in record.measures if each.id == "winomt/accuracy"]
+    assert {arm: value.value for arm, value in accuracy.values.items()} == {
+        arm: found["accuracy"] for arm, found in scores.items()
+    }
+
+
+def test_a_second_run_writes_the_same_bytes_and_a_name_the_report_and_card_alone(finished, files, tmp_path, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    written = {path.name: path.read_bytes() for path in (out / "report").iterdir()}
+    before = stages(out)
+    assert main(command(files, out, parallel="aligned")) == 0
+    assert stages(out) == before
+    assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == written
+    assert main(command(files, out, "--name", "Ours <b>|</b>", parallel="aligned")) == 0
+    after = stages(out)
+    assert {name for name in after if after[name]["started"] != before[name]["started"]} == {"report", "model"}
+    assert json.loads((out / "report" / "record.json").read_text())["name"] == "Ours <b>|</b>"
+    assert "<h1>Ours &lt;b&gt;|&lt;/b&gt;</h1>" in (out / "report" / "report.html").read_text()
+    for place in (out / "report" / "report.md", out / "model" / "README.md"):
+        assert "Ours &lt;b&gt;\\|&lt;/b&gt;: gender-filtered" in place.read_text()
+    results = json.loads((out / "report" / "results.json").read_text())
+    assert results["winomt"] == json.loads(written["results.json"])["winomt"]
 
 
 def test_the_first_stage_needs_no_model_and_no_language(files, tmp_path, capsys):
@@ -230,7 +274,7 @@ def test_the_demo_brings_its_own_data(tmp_path, capsys):
 @pytest.mark.slow
 def test_the_demo_reduces_the_gap(tmp_path):
     assert main(["gfst", "--demo", "--use_cpu", "--output_dir", str(tmp_path / "out")]) == 0
-    report = json.loads((tmp_path / "out" / "report" / "gfst.json").read_text())
+    report = json.loads((tmp_path / "out" / "report" / "results.json").read_text())
     gap = {name: report["winomt"][name]["delta_r"] for name in ("baseline", "gfst", "control", "randst")}
     assert gap["baseline"] > 0.2
     assert gap["gfst"] < min(gap["baseline"], gap["control"], gap["randst"]) - 0.05

@@ -6,8 +6,11 @@ import json
 
 import pytest
 from ibadr_case import write_files
+from record_case import one_line
 
 from hf_fairness.cli import ibadr
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
 
 #: What models that learn little are warned of.
 pytestmark = [
@@ -38,14 +41,51 @@ def test_files_and_yaml(files, tmp_path, capsys):
     assert result["results"]["hans"]["ibadr"]["n"] == 8
     assert "heuristic" in result["results"]["hans"]["ibadr"]["by"]
     printed = capsys.readouterr().out
-    assert "IBADR − control" in printed
-    assert "added to the pool" in printed
-    assert "report.html" in printed
-    assert "clearly worse" in printed
-    written = (tmp_path / "out" / "report" / "ibadr.json").read_text()
-    assert str(tmp_path) not in written
-    assert str(files) not in written
-    assert json.loads(written)["arguments"]["generator"] == "generator"
+    folder = tmp_path / "out" / "report"
+    written = json.loads((folder / "record.json").read_text())
+    record = Record.from_json(written)
+    assert record.to_json() == written
+    assert (record.command, record.name) == ("ibadr", "classifier")
+    assert one_line(printed).startswith(one_line(summarize(record).headline))
+    assert "accuracy: challenge set hans" in printed
+    assert "No measure got clearly worse." in printed or "Got clearly worse:" in printed
+    names = {"record.json", "report.md", "report.html", "results.json", "bias_degrees.svg", "samples.svg"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(str(folder / name) in printed for name in names)
+    for name in ("model", "generator-1", "pool"):
+        assert f"{tmp_path / 'out' / name}\n" in printed
+    text = (folder / "report.md").read_text()
+    assert "| added to the pool |" in text
+    assert all(f"- {arm.title}: {arm.about}" in text for arm in record.arms)
+    premise = json.loads((files / "train.jsonl").read_text().splitlines()[0])["premise"]
+    for path in (*folder.iterdir(), tmp_path / "out" / "model" / "README.md"):
+        assert str(tmp_path) not in path.read_text()
+        assert str(files) not in path.read_text()
+        assert premise not in path.read_text()
+    assert json.loads((folder / "results.json").read_text())["arguments"]["generator"] == "generator"
+
+
+def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
+    words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
+    words += ["--dev", str(files / "dev.jsonl"), "--output_dir", str(tmp_path), "--n_generated", "80"]
+    result = ibadr.main([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>"])
+    written = json.loads((tmp_path / "record.json").read_text())
+    assert Record.from_json(written).to_json() == written == result["record"].to_json()
+    assert (written["command"], written["name"]) == ("ibadr-sweep", "Two <b>sizes</b>")
+    printed = capsys.readouterr().out
+    assert "Varied, one thing at a time: n_bias_indicators; runs: 2." in one_line(printed)
+    assert str(tmp_path / "report.html") in printed
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    for shown in (page, text):
+        assert "<b>" not in shown
+        assert "Models" not in shown  # every run has models of its own
+        assert str(tmp_path) not in shown
+    rows = [line for line in text.splitlines() if line.startswith("| n\\_bias\\_indicators |")]
+    assert [line.split(" | ")[1] for line in rows] == ["2", "3"]
+    for cell in result["cells"]:
+        each = tmp_path / "sweep" / f"n_bias_indicators-{cell['value']}" / "report" / "record.json"
+        values = {m["set"]: m["values"] for m in json.loads(each.read_text())["measures"] if not m["detail"]}
+        assert values["dev"]["ibadr"]["value"] == cell["results"]["dev"]["ibadr"]["accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +126,7 @@ def test_the_demo_is_ready(monkeypatch):
     """Its settings are known, its data are there; the run itself is that of the benchmark."""
     seen = {}
     monkeypatch.setattr("hf_fairness.trainers.recipes.run_ibadr", lambda arguments, **given: seen.update(given) or {})
-    monkeypatch.setattr(ibadr, "print_tables", lambda result: None)
+    monkeypatch.setattr(ibadr, "print_report", lambda result: None)
     ibadr.main(["--demo", "--n_iterations", "1"])
     assert set(seen) == {"train", "dev", "challenge", "model", "generator", "anti_artefact"}
     assert len(seen["anti_artefact"](seen["dev"])) == len(seen["dev"])

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from diet_world import BAD, GOOD, rows, vectors
+from record_case import one_line
 from tiny_bert import save_tiny_bert
 
 from hf_fairness.cli import data_diet
 from hf_fairness.measure.classifier import Classifier
+from hf_fairness.record import Record
+from hf_fairness.report import summarize
 
 GRID = [
     *("--first_fractions", "0", "0.5", "1", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.1", "0.3"),
@@ -55,6 +58,7 @@ def test_fast_mode_from_a_shell(files, tmp_path):
     words = ["data-diet", files["encoder"], "--dataset", files["train"], "--validation", files["dev"]]
     words += ["--group_set", files["groups"], "--n_seeds", "2", "--n_init", "1", "--epochs", "3", "--hidden", "8"]
     words += ["--learning_rate", "0.005", "--output_dir", str(tmp_path / "out"), *GRID]
+    words += ["--name", "Ours | <b>"]
     done = subprocess.run(
         [sys.executable, "-m", "hf_fairness", *words],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
@@ -62,17 +66,36 @@ def test_fast_mode_from_a_shell(files, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "paired DP" in done.stdout
-    assert "CDA" in done.stdout
-    report = json.loads((tmp_path / "out" / "report" / "data_diet.json").read_text())
+    folder = tmp_path / "out" / "report"
+    written = json.loads((folder / "record.json").read_text())
+    record = Record.from_json(written)
+    assert record.to_json() == written
+    assert (record.command, record.name) == ("data-diet", "Ours | <b>")
+    assert one_line(done.stdout).startswith(one_line(summarize(record).headline))
+    assert "equally often (paired DP)  " in done.stdout
+    assert "Against CDA:" in done.stdout
+    pictures = {"parity_curve.svg", "auc_curve.svg", "choices.svg", "trade_off.svg", "stability.svg"}
+    names = {"record.json", "report.md", "report.html", "results.json"} | pictures
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(str(folder / name) in done.stdout for name in names)
+    assert str(tmp_path / "out" / "model") in done.stdout
+    report = json.loads((folder / "results.json").read_text())
     assert report["data"]["train"]["n"] + report["data"]["test"]["n"] == 400  # a tenth was held out for the test
     assert "demographic_parity" in report["table"]["cda"]["measures"]["groups"]
     assert report["arguments"]["dataset"] == "train.csv"
     assert set(report["curves"]) == {"ge", "el2n", "grand", "forgetting", "random"}
-    written = (tmp_path / "out" / "report" / "data_diet.json").read_text()
-    assert str(tmp_path) not in written
-    assert "she was" not in written
-    assert (tmp_path / "out" / "report" / "parity_curve.svg").read_text().startswith("<?xml")
+    for path in (*folder.iterdir(), tmp_path / "out" / "model" / "README.md"):
+        assert str(tmp_path) not in path.read_text()
+        assert str(Path(files["train"]).parent) not in path.read_text()
+        assert "she was" not in path.read_text()
+    assert (folder / "parity_curve.svg").read_text().startswith("<?xml")
+    page, text = (folder / "report.html").read_text(), (folder / "report.md").read_text()
+    assert "<h1>Ours | &lt;b&gt;</h1>" in page
+    assert "Ours \\| &lt;b&gt;: a healthy data diet" in text
+    assert all(part in shown for part in ("Got worse", "Improved", "Models") for shown in (page, text))
+    values = {each.id: each.values for each in record.measures}
+    for arm, line in report["table"].items():
+        assert values["test/flip_rate"][arm].value == line["measures"]["test"]["flip_rate"]["mean"]
     assert (tmp_path / "out" / "model" / "head.safetensors").is_file()
 
 
