@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from augment_rows import ROWS, number
@@ -165,16 +166,25 @@ def test_every_method_loads_and_names_its_source(name):
 def test_push(fake_hub, write, tmp_path):
     code = """
         import sys
-        from datasets import load_dataset
+        from pathlib import Path
+        from datasets import Dataset, load_dataset
         from hf_fairness.cli import main
-        source, out = sys.argv[1:]
+        source, out, tests = sys.argv[1:]
+        sys.path.append(tests)
+        from pulled import check_private, pull, run_card
         words = ["augment", source, "--method", "cda", "--output", out, "--push_to_hub", "tester/fairer"]
         assert main(words) == 0
         assert main([*words, "--overwrite"]) == 0  # a repository that exists is updated
-        print(load_dataset("tester/fairer", split="train").to_list())
+        place = pull("tester/fairer", "dataset")
+        check_private(place, str(Path(out).parent))
+        rows = run_card(place)["rows"]["train"]
+        local = Dataset.from_parquet(f"{out}/data/train-00000-of-00001.parquet")
+        assert rows.features == local.features and rows.to_list() == local.to_list()
+        print(rows.to_list())
     """
-    printed = fake_hub.run(code, write(".csv"), tmp_path / "out")
-    assert "Pushed to" in printed
+    printed = fake_hub.run(code, write(".csv"), tmp_path / "out", Path(__file__).parent.parent)
+    assert printed.count("Pushed to") == printed.count("Nothing to push") == 1
+    assert len(fake_hub.repo("datasets", "tester/fairer").commits) == 2  # the one that makes it, and ours
     files = fake_hub.files("tester/fairer", "dataset")
     assert {path for path in files if path not in (".gitattributes", MANIFEST)} == {
         "README.md",

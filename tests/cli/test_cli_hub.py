@@ -7,7 +7,8 @@ import json
 import pytest
 
 from hf_fairness.cli import main
-from hf_fairness.cli.hub import check_login
+from hf_fairness.cli.hub import HubOptions, check_login, check_logins, push_all, repositories
+from hf_fairness.publishing import Artefact
 
 CANARY = "hf_CanaryTokenThatNobodyMaySee0123"
 PLAIN = "a-token-without-the-usual-beginning"
@@ -150,3 +151,38 @@ def test_a_token_in_the_environment_is_not_written(tmp_path, monkeypatch):
     assert main(["augment", f"{tmp_path}/rows.csv", "--method", "cda", "--output", f"{tmp_path}/out"]) == 0
     assert json.loads((tmp_path / "out" / "augment.json").read_text())["counts"]
     assert not any(PLAIN.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("command", "public"),
+    [
+        ("ccd", ["variants (REPOSITORY-variants)", "the texts of your data"]),
+        ("demo", ["variants (REPOSITORY-variants)"]),
+        ("gfst", ["pairs (REPOSITORY-pairs)", "your monolingual text"]),
+        ("ibadr", ["generator (REPOSITORY-generator)", "can repeat them", "pool (REPOSITORY-pool)"]),
+        ("data-diet", ["rows (REPOSITORY-rows)", "the texts that the model was trained on"]),
+    ],
+)
+def test_the_help_says_what_becomes_public(command, public, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in ["--push_to_hub", "--hub_model_id", "--push_artefacts", *public])
+
+
+def test_of_several_processes_the_first_pushes_alone(tmp_path, monkeypatch):
+    """The others neither ask for a login, which this endpoint would refuse, nor push."""
+    (tmp_path / "model").mkdir()
+    artefacts = {"model": Artefact("model", tmp_path / "model")}
+    wanted = repositories(HubOptions(push_to_hub=True), str(tmp_path / "it"), ["pool", "pool"])
+    assert wanted == {"model": "it", "pool": "it-pool"}
+    monkeypatch.setattr("huggingface_hub.HfApi.whoami", lambda self, token=None: {"name": "tester"})
+    monkeypatch.setenv("RANK", "1")
+    check_logins({"model": "other/it"})
+    assert push_all(artefacts, wanted, HubOptions()) == {}
+    monkeypatch.setenv("RANK", "0")
+    with pytest.raises(PermissionError, match="other/it"):
+        check_logins({"model": "other/it"})
+    with pytest.raises(ValueError, match="nothing to push to it"):
+        push_all(artefacts, wanted, HubOptions())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from dataset_cases import CASES, RAW
@@ -160,7 +161,9 @@ from datasets import disable_progress_bars, load_dataset
 from hf_fairness.cli import main
 from hf_fairness.dataset_scripts import load
 
-raw, cache, again, cases = sys.argv[1:5]
+raw, cache, again, cases, tests = sys.argv[1:6]
+sys.path.append(tests)
+from pulled import pull, run_card
 disable_progress_bars()
 for name, config in json.loads(cases).items():
     folder = None if name == "seat" else f"{raw}/{name}"
@@ -173,6 +176,8 @@ for name, config in json.loads(cases).items():
     for split, rows in built.items():
         assert found[split].features == rows.features, name
         assert found[split].to_list() == rows.to_list(), name
+    shown = run_card(pull(f"tester/{name}", "dataset"))["rows"]
+    assert {split: rows.to_list() for split, rows in shown.items()} == {s: rows.to_list() for s, rows in built.items()}
     assert len(load_dataset(f"tester/{name}", cache_dir=again)) == len(built)  # without a configuration: the only one
 print("equal")
 """
@@ -180,7 +185,8 @@ print("equal")
 
 def test_every_data_set_comes_back_from_the_hub(fake_hub, tmp_path, cache):
     cases = json.dumps({**{name: case.config for name, case in CASES.items()}, "seat": "6"})
-    printed = fake_hub.run(PUSH_ALL, RAW, cache, tmp_path / "again", cases)
+    printed = fake_hub.run(PUSH_ALL, RAW, cache, tmp_path / "again", cases, Path(__file__).parent.parent)
+    assert {len(repo.commits) for repo in fake_hub.repos.values()} == {2}  # the one that makes it, and ours
     assert printed.splitlines()[-1] == "equal"
     assert fake_hub.unknown == []
     assert set(fake_hub.files("tester/winomt", "dataset")) - {MANIFEST} == {
