@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hf_fairness._secrets import redact
+from hf_fairness._secrets import Secret, redact
 from hf_fairness.runs import atomic_write_text
 
 if TYPE_CHECKING:
@@ -183,13 +183,18 @@ def _check(files: Files, repo_id: str) -> None:
         raise ValueError(f"There is nothing to push to {repo_id}: {lone}.")
 
 
+def _api(token: str | None) -> HfApi:
+    """The Hub; a token that is given is known to be a secret from here on."""
+    from huggingface_hub import HfApi
+
+    return HfApi(token=None if token is None else Secret(token))
+
+
 def _open(
     repo_id: str, *, repo_type: str, space_sdk: str | None, token: str | None, private: bool | None
 ) -> tuple[HfApi, Any]:
     """The repository, made if it is not there."""
-    from huggingface_hub import HfApi
-
-    api = HfApi(token=token)
+    api = _api(token)
     url = api.create_repo(repo_id, repo_type=repo_type, space_sdk=space_sdk, private=private or None, exist_ok=True)
     if private and api.repo_info(url.repo_id, repo_type=repo_type).private is False:
         raise PermissionError(
@@ -276,12 +281,12 @@ def push_section(
         OSError: the repository is not there, or the Hub refuses; the message holds no token.
         ValueError: the card there has a front matter that cannot be read.
     """
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import CommitOperationAdd
 
     from hf_fairness.report.merge import update_card
 
     with _without_secrets(repo_id):
-        api = HfApi(token=token)
+        api = _api(token)
         head: Any = api.repo_info(repo_id)
         cards = [sibling.rfilename for sibling in head.siblings or [] if sibling.rfilename == CARD]
         text = _read(api, head.id, "model", head.sha, CARD).decode("utf-8-sig") if cards else f"# {head.id}\n"

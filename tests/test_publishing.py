@@ -97,9 +97,8 @@ def test_a_card_that_a_person_changed_keeps_their_words(fake_hub, folder):
 
 REFUSED = """
 import json, os, sys
-from hf_fairness._secrets import Secret
 from hf_fairness.publishing import publish
-token = Secret("hf_SecretSecretSecret1")
+token = "plain-SecretSecretSecret1"
 said = {}
 for name, how in {"private": {"private": True}, "token": {"token": token}}.items():
     try:

@@ -87,6 +87,10 @@ def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None
     from hf_fairness.trainers.recipes import run_gfst
 
     wanted = repositories(config, str(config.output_dir), more)
+    if wanted and not arguments.wants("model"):
+        raise ValueError(
+            f"--until {arguments.until} ends the run before there is a model to push: leave out one of them."
+        )
     check_logins(wanted, config.hub_token)
     if not sys.stderr.isatty():
         quiet()

@@ -259,6 +259,8 @@ def test_errors_of_the_command_say_what_to_do(files, tmp_path, capsys):
     assert "--monolingual is missing" in capsys.readouterr().err
     assert main(["gfst", "--monolingual", files["news.txt"], "--lang", "it", "--output_dir", str(tmp_path)]) == 1
     assert "parallel" in capsys.readouterr().err
+    assert main(["gfst", "--demo", "--until", "balance", "--push_to_hub", "--output_dir", str(tmp_path)]) == 1
+    assert "before there is a model to push" in capsys.readouterr().err
 
 
 def test_the_demo_brings_its_own_data(tmp_path, capsys):
