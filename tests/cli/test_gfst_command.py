@@ -122,7 +122,7 @@ def test_a_second_run_writes_the_same_bytes_and_a_name_the_report_and_card_alone
     assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == written
     assert main(command(files, out, "--name", "Ours <b>|</b>", parallel="aligned")) == 0
     after = stages(out)
-    assert {name for name in after if after[name]["started"] != before[name]["started"]} == {"report", "model"}
+    assert {name for name in after if after[name]["key"] != before[name]["key"]} == {"report", "model"}
     assert json.loads((out / "report" / "record.json").read_text())["name"] == "Ours <b>|</b>"
     assert "<h1>Ours &lt;b&gt;|&lt;/b&gt;</h1>" in (out / "report" / "report.html").read_text()
     for place in (out / "report" / "report.md", out / "model" / "README.md"):

@@ -89,7 +89,7 @@ def test_a_second_call_does_no_work_twice(gfst, whole, tmp_path):
     shutil.rmtree(tmp_path / "out" / "report")
     assert {kind: path.read_bytes() for kind, path in gfst(max_pairs=40)["files"].items()} == written
     now = {name: stage["started"] for name, stage in stages(tmp_path / "out").items()}
-    assert {name for name in now if now[name] != before[name]} == {"report"}
+    assert {name for name in now if now[name] != before[name]} <= {"report"}  # in seconds: it can be the same one
     gfst(max_pairs=30, until="balance")  # a smaller limit keeps what was translated
     changed = {name: stage["started"] for name, stage in stages(tmp_path / "out").items()}
     assert changed["filter_target"] == before["filter_target"]
