@@ -66,7 +66,9 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     report = out / "report"
     results = json.loads((report / "results.json").read_text())
     assert {"after", "before", "control", "training"} <= set(results)
-    record = Record.from_json(json.loads((report / "record.json").read_text()))
+    written = json.loads((report / "record.json").read_text())
+    record = Record.from_json(written)
+    assert (record.command, record.to_json()) == ("ccd", written)
     assert [arm.name for arm in record.arms] == ["before", "control", "after"]
     assert " ".join(summarize(record).headline.split()) in " ".join(printed.split())
     pictures = {"loss.svg", *(f"map-{k}-{side}.svg" for k in (0, 1) for side in ("before", "after"))}
@@ -131,6 +133,10 @@ def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
     printed = command("audit", out / "model", "--output", tmp_path / "report", *words).stdout
     assert "(CCED): human" in printed
     report = json.loads((tmp_path / "report" / "results.json").read_text())
+    written = json.loads((tmp_path / "report" / "record.json").read_text())
+    record = Record.from_json(written)
+    assert (record.command, record.to_json()) == ("audit", written)
+    assert [arm.role for arm in record.arms] == ["original", "method"]
     assert report["after"]["utility"]["sts_spearman_change_ci95"]
     assert report["before"]["cced"]["human"]["n"] == 5
     trained = json.loads((out / "report" / "results.json").read_text())["after"]["cced"]["built-in"]
