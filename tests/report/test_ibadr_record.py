@@ -152,6 +152,19 @@ def test_added_rows_are_shown_where_the_report_has_them(report):
     assert rows == ("premise: a; hypothesis: b; label: yes",)
 
 
+def test_names_and_rows_of_the_data_are_no_markup_and_in_no_card(report):
+    report["results"]["<b>|set"] = {arm: result(0.5, **{"<i>|yes": 0.5}) for arm in ("base", "ibadr")}
+    report["rounds"][0]["examples"] = [{"premise": "<script>| secret", "label": "<i>"}]
+    record = ibadr_record(report, name="ours | <b>")
+    page, card, written = render_html(record), card_section(record), card_section(record, texts=True)
+    for shown in (page, card, written):
+        assert not any(mark in shown for mark in ("<b>", "<i>", "<script>"))
+        assert shown.count("&lt;b&gt;|set" if shown == page else "&lt;b&gt;\\|set") >= 2
+    assert "&lt;script&gt;| secret" in page
+    assert "&lt;script&gt;\\| secret" in written
+    assert "secret" not in card + text_report(record)
+
+
 def test_pictures_are_drawn_from_the_record(report):
     record = through_json(ibadr_record(report))
     degrees, fates = (FIGURES["ibadr"][name](record) for name in ("bias_degrees", "samples"))
