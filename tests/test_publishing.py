@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from tiny_record import LESS, measure, record
 
 from hf_fairness.publishing import CARD, MANIFEST, Artefact, folder_files, is_hub_id, publish
-from hf_fairness.report.artefact_card import About, artefact_card, bias_section
-from hf_fairness.report.merge import own_section
+from hf_fairness.report import card_section
+from hf_fairness.report.artefact_card import About, artefact_card, bias_section, from_record
+from hf_fairness.report.merge import own_section, update_card
 
 PUSH = """
 import json, sys
@@ -161,3 +163,19 @@ def test_a_card_says_what_it_is_then_bias_then_how_to_load_it():
     assert 'load(".")' in again
     unmeasured = artefact_card(About("t", "It.", bias_section(), "load()"))
     assert unmeasured.index("Nothing was measured") < unmeasured.index("## How to load it")
+
+
+def test_the_card_of_a_record_has_the_findings_first_and_the_numbers_last():
+    limits = {"limits": ("A limit.",), "not_measured": ("Other groups.",), "asked": {"seed": 1}}
+    found = record(measure("gap", **LESS), measure("accuracy", "utility", "higher", 1.0, **LESS), **limits)
+    card = artefact_card(About("t", "What it is.", load='load("{repository}")', **from_record(found)), "me/it")
+    order = ["What it is.", "**Got worse**", "- Accuracy: 1.000", "**Improved**", "- Gap: 1.000", 'load("me/it")']
+    order += ["## Limits", "- A limit.", "## Licence", "### Measurements", "| gap |", "- seed: 1", "- Other groups."]
+    places = [card.index(text) for text in order]
+    assert places == sorted(places)
+    lines = {line for line in card_section(found).splitlines() if line and not line.startswith("#")}
+    assert lines <= set(card.splitlines())  # nothing is lost, and nothing said twice
+    assert card.count("A limit.") == 1
+    new = update_card(card, section_of("A new audit."))  # takes the place of the numbers, too
+    assert "### Measurements" not in new
+    assert all(text in new for text in ("What it is.", "A new audit.", 'load("me/it")', "- A limit.", "## Licence"))

@@ -9,9 +9,9 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import Record
-from hf_fairness.report.card import HEADING, findings_markdown
+from hf_fairness.report.card import HEADING, card_section, findings_markdown
 from hf_fairness.report.markdown import bullets, escape_markdown
-from hf_fairness.report.merge import own_section, update_card
+from hf_fairness.report.merge import marked, own_section, update_card
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import DISCLAIMER
 
@@ -38,6 +38,7 @@ class About:
         section: Markdown on bias with its own heading, as :func:`bias_section` or ``card_section`` writes it.
         load: Python code that opens it; :data:`REPOSITORY` stands for where it lies.
         limits: what else one must know.
+        details: Markdown with all numbers, to stand after what everybody must read.
         terms: whose licence holds.
         metadata: front matter, as `huggingface_hub.ModelCardData` takes it.
     """
@@ -47,6 +48,7 @@ class About:
     section: str
     load: str
     limits: Sequence[str] = ()
+    details: str = ""
     terms: str = "No licence was stated. The terms of the model it was made from, and of the data, hold for it."
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -75,6 +77,17 @@ def bias_section(record: Record | None = None, *, of: str = "") -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def from_record(record: Record) -> dict[str, Any]:
+    """``section``, ``limits`` and ``details`` of :class:`About`: the findings first, tables and settings at the end."""
+    findings, _, rest = card_section(record).partition("\n### ")
+    details = re.sub(r"### What these numbers do not show\n.*?(?=### |\Z)", "", f"### {rest}", flags=re.DOTALL)
+    return {
+        "section": f"{findings.strip()}\n",
+        "limits": record.limits,
+        "details": f"## What was measured\n\n{details}",
+    }
+
+
 def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
     """Write the card, or put it into one that a library wrote, before what that one says.
 
@@ -96,6 +109,7 @@ def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
         *(text, "## How to load it", f"{here}```python\n{code}\n```"),
         *(["## Limits", bullets(about.limits)] if about.limits else []),
         *("## Licence", escape_markdown(about.terms)),
+        *([marked(about.details)] if about.details else []),
         *([f"{_REST}\n{rest}"] if rest else []),
     ]
     return "\n\n".join(parts) + "\n"

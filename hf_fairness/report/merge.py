@@ -183,12 +183,14 @@ def _merge_front(source: str, metadata: Mapping[str, Any]) -> str:
 
 
 def own_section(card: str) -> str | None:
-    """The section that :func:`update_card` put into a card, without its marks; None where there is none."""
-    blocks = _blocks(card)
-    if not blocks:
-        return None
-    start, end = blocks[0]
-    return card[start + len(_BEGIN) : end - len(_END)].strip()
+    """What :func:`update_card` and :func:`marked` put into a card, without the marks; None where there is nothing."""
+    parts = [card[start + len(_BEGIN) : end - len(_END)].strip() for start, end in _blocks(card)]
+    return "\n\n".join(parts) or None
+
+
+def marked(text: str) -> str:
+    """Text that belongs to our section and stands apart from it: the next :func:`update_card` takes it away."""
+    return f"{_BEGIN}\n{text.strip()}\n{_END}"
 
 
 def update_card(card: str | Path, section: str, metadata: Mapping[str, Any] | None = None) -> str:

@@ -30,8 +30,8 @@ from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Record
-from hf_fairness.report import audit_record, card_metadata, card_section, stage_report
-from hf_fairness.report.artefact_card import LOAD_ENCODER, About, artefact_card
+from hf_fairness.report import audit_record, card_metadata, stage_report
+from hf_fairness.report.artefact_card import LOAD_ENCODER, About, artefact_card, from_record
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import shown_settings
@@ -381,7 +381,7 @@ class _Pipeline:
             title=self.model_name,
             summary=f"A text encoder: {self.base_name}, trained with content-conditional debiasing (CCD, Deng et al. "
             f"2024) to keep equal distances between the versions of a text about each group and its neutral version.",
-            section=card_section(record),
+            **from_record(record),
             load=LOAD_ENCODER,
             metadata={"library_name": "sentence-transformers", **card_metadata(record, base_model=self._base_id())},
         )

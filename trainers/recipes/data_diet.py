@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
 from hf_fairness.record import Record
 from hf_fairness.report import stage_report
-from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_head
-from hf_fairness.report.card import card_metadata, card_section
-from hf_fairness.report.data_diet_record import LIMITS, data_diet_record
+from hf_fairness.report.artefact_card import About, artefact_card, bias_section, from_record, load_classifier, load_head
+from hf_fairness.report.card import card_metadata
+from hf_fairness.report.data_diet_record import data_diet_record
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
@@ -237,9 +237,8 @@ class _Search:
             summary=f"A text classifier ({', '.join(self.data.classes)}): {what} on the part of its data that was "
             f"chosen as a healthy data diet (Zayed et al. 2023): {cell.factual:.0%} of the examples and "
             f"{cell.counterfactual:.0%} of their counterfactuals, by the ranking {cell.ranking}.",
-            section=card_section(record),
+            **from_record(record),
             load=load_classifier(EXAMPLE) if whole else load_head(EXAMPLE, "" if known else base),
-            limits=LIMITS,
             metadata={
                 "library_name": "transformers" if whole else "hf-fairness",
                 "pipeline_tag": "text-classification",

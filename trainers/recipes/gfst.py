@@ -24,8 +24,8 @@ from hf_fairness.filters import GenderTagger, SourceGender
 from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Record
 from hf_fairness.report import stage_report
-from hf_fairness.report.artefact_card import About, artefact_card, load_translator
-from hf_fairness.report.card import card_metadata, card_section
+from hf_fairness.report.artefact_card import About, artefact_card, from_record, load_translator
+from hf_fairness.report.card import card_metadata
 from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
@@ -253,7 +253,7 @@ class _Recipe:
             title=name,
             summary=f"A translation model ({a.source_lang} to {a.lang}) trained with gender-filtered self-training "
             "(GFST, Choubey et al. 2021), to keep people's gender more often.",
-            section=card_section(self.record()),
+            **from_record(self.record()),
             load=load_translator(f"{a.prefix}The doctor said that she was tired."),
             metadata={
                 "library_name": "transformers",

@@ -24,10 +24,17 @@ from transformers import AutoConfig
 from hf_fairness.publishing import CARD, Artefact, is_hub_id
 from hf_fairness.record import Record
 from hf_fairness.report import stage_report
-from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier, load_generator
-from hf_fairness.report.card import card_metadata, card_section
+from hf_fairness.report.artefact_card import (
+    About,
+    artefact_card,
+    bias_section,
+    from_record,
+    load_classifier,
+    load_generator,
+)
+from hf_fairness.report.card import card_metadata
 from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
-from hf_fairness.report.ibadr_record import LIMITS, ibadr_record
+from hf_fairness.report.ibadr_record import ibadr_record
 from hf_fairness.runs import Run, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import generator as random_generator
@@ -244,9 +251,8 @@ class _Pipeline:
             title=f"{base.split('/')[-1]}-ibadr",
             summary=f"A text classifier ({', '.join(task.label_names)}): {base}, trained on data that IBADR (Wang et "
             "al. 2023) refined against biases that a shallow model learns.",
-            section=card_section(record),
+            **from_record(record),
             load=load_classifier(*texts),
-            limits=LIMITS,
             metadata={
                 "library_name": "transformers",
                 "pipeline_tag": "text-classification",
