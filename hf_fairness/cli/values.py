@@ -33,7 +33,7 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
         "min_pairs n_generated n_shallow save_total_limit top_k validation_rows torch_empty_cache_steps "
         "ddp_bucket_cap_mb dataloader_prefetch_factor ddp_timeout max_length_ratio",
     ),
-    (0, _FEW, "average_checkpoints dataloader_num_workers retries"),
+    (0, _FEW, "average_checkpoints dataloader_num_workers retries show_texts"),
     (-1, _INTS, "max_steps local_rank"),
     (0, _INTS, "eval_delay warmup_steps"),
     (None, _INTS, "eval_steps logging_steps save_steps"),

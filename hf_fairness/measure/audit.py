@@ -159,7 +159,12 @@ def largest_gaps(texts: Sequence[str], vectors: Mapping[str, Vectors], n: int) -
 
     Returns:
         Text and gap, the largest first.
+
+    Raises:
+        ValueError: ``n`` is negative.
     """
+    if n < 0:
+        raise ValueError(f"n is {n}, expected 0 or more: it says how many texts are shown.")
     neutral = vectors[NEUTRAL]
     distances = np.stack([np.linalg.norm(v - neutral, axis=1) for name, v in vectors.items() if name != NEUTRAL])
     gaps = dict(sorted(zip(texts, np.ptp(distances, axis=0).tolist(), strict=True), key=lambda pair: pair[1]))

@@ -156,7 +156,8 @@ def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
     taken: list[Any] = []
     monkeypatch.setattr(module, "run", lambda *arguments: taken.extend(arguments))
     assert main([command, *words]) == 0
-    return {name: value for arguments in taken for name, value in vars(arguments).items()}
+    settings = [arguments for arguments in taken if dataclasses.is_dataclass(arguments)]
+    return {name: value for arguments in settings for name, value in vars(arguments).items()}
 
 
 #: Command, a setting of its demo with what the demo has, the plain default, and two others.

@@ -40,3 +40,9 @@ def test_a_text_that_comes_twice_stands_once_with_its_largest_gap(order):
 
 def test_none_asked_none_shown():
     assert largest_gaps(TEXTS, vectors(DISTANCES), 0) == []
+
+
+def test_a_negative_number_of_texts_is_an_error():
+    """As the end of a slice it would show nearly all of them."""
+    with pytest.raises(ValueError, match="n is -1, expected 0 or more"):
+        largest_gaps(TEXTS, vectors(DISTANCES), -1)
