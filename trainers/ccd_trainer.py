@@ -9,6 +9,7 @@ import contextlib
 import json
 import logging
 import math
+import time
 import warnings
 from pathlib import Path
 from typing import Any, ClassVar
@@ -332,9 +333,10 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
                 )
 
     def progress(self) -> dict[str, Any]:
-        """Also the parts of the loss, and the rows of the card's table."""
-        sums = rank_sums(self.accum_loss_components["train"], self.args)
-        return {**super().progress(), "parts": sums, "card": self.model.model_card_data.training_logs}
+        """Also the parts of the loss, and of the card the rows of its table and the time of the evaluations."""
+        sums, card = rank_sums(self.accum_loss_components["train"], self.args), self.model.model_card_data
+        more = {"parts": sums, "card": card.training_logs, "evaluation_seconds": card.evaluation_duration}
+        return {**super().progress(), **more}
 
     def restore_progress(self, saved: dict[str, Any]) -> None:
         """Undo `progress`."""
@@ -345,7 +347,9 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
             for name, values in saved["parts"].items()
             if len(values) == self.args.world_size
         }
-        self.model.model_card_data.training_logs = saved["card"]
+        card = self.model.model_card_data
+        card.training_logs, card.evaluation_duration = saved["card"], saved["evaluation_seconds"]
+        card._training_start_time = time.time() - saved["seconds"]  # of the whole training, not of its last part
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Save a model that opens without code of ours; LoRA weights also on their own, to train on."""

@@ -82,6 +82,7 @@ def test_result_keys_and_json():
         "method",
         "method_clustered",
         "purpose",
+        "about",
     }
     assert set(result["tests"]["2"]) == keys
     assert set(result["tests"]["6"]) == keys | {"p_value_clustered_holm", "p_value_clustered_bh"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,10 @@ def test_a_resumed_run_ends_as_one_that_nobody_stopped(make, tmp_path):
         seconds = again.state.log_history[-1]["train_runtime"]
         assert seconds >= (again.seconds_before if cut < 7 else 0)
         if isinstance(whole, CCDTrainer):
-            assert again.model.model_card_data.training_logs == whole.model.model_card_data.training_logs
+            card = again.model.model_card_data
+            assert card.training_logs == whole.model.model_card_data.training_logs
+            assert card.evaluation_duration > 0  # also where all evaluations came before the checkpoint
+            assert time.time() - card._training_start_time > again.seconds_before > 0
         shutil.rmtree(tmp_path / "cut")
 
 
