@@ -34,7 +34,7 @@ def setup(quick: bool) -> State:
     """A small BERT with the word pieces of MiniLM, and the 262 gender pairs; with `quick` every sixth of them."""
     if not DATA.is_file():
         raise SkipSubject("needs the third-party data in ../shared beside the project")
-    from hf_fairness.measure.crows_pairs import read_crows_pairs
+    from hf_fairness.measure.language_model.crows_pairs import read_crows_pairs
 
     model, tokenizer = random_bert("BertForMaskedLM", width=WIDTH, layers=LAYERS)
     columns = read_crows_pairs(DATA)
@@ -46,7 +46,7 @@ def setup(quick: bool) -> State:
 
 def _places(tokenizer: Any, more: str, less: str) -> tuple[list[list[int]], list[list[int]]]:
     """Token ids of both sentences, and the positions to mask: the shared ones without the two special tokens."""
-    from hf_fairness.measure.crows_pairs import shared_tokens
+    from hf_fairness.measure.language_model.crows_pairs import shared_tokens
 
     rows = [tokenizer(text)["input_ids"] for text in (more, less)]
     return rows, [places[1:-1] for places in shared_tokens(*rows)]
@@ -54,7 +54,7 @@ def _places(tokenizer: Any, more: str, less: str) -> tuple[list[list[int]], list
 
 def subject(state: State) -> float:
     """All pairs in batches; the unit of work is one mask."""
-    from hf_fairness.measure.crows_pairs import score_pairs
+    from hf_fairness.measure.language_model.crows_pairs import score_pairs
 
     score_pairs(state.pairs, state.model, tokenizer=state.tokenizer)
     return float(sum(state.masks))

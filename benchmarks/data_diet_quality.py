@@ -61,7 +61,7 @@ CONFIG: dict[str, Any] = {
     },
     "sources": [
         "benchmarks/data_diet_quality.py",
-        "hf_fairness/measure/pairs.py",
+        "hf_fairness/measure/classifier/pairs.py",
         "hf_fairness/scores/flips.py",
         "hf_fairness/scores/importance.py",
         "hf_fairness/scores/rankings.py",

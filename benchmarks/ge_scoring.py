@@ -39,7 +39,7 @@ def setup(quick: bool) -> State:
 
     from hf_fairness.augment import CounterfactualSwap
     from hf_fairness.demo import corpus
-    from hf_fairness.measure.pairs import read_pairs
+    from hf_fairness.measure.classifier.pairs import read_pairs
 
     texts = corpus()
     rows = Dataset.from_dict({"text": texts, "label": [0] * len(texts)}).map(CounterfactualSwap("text"), batched=True)
@@ -56,7 +56,7 @@ def setup(quick: bool) -> State:
 
 def subject(state: State) -> float:
     """GE of every example; the unit of work is one text."""
-    from hf_fairness.measure.importance import example_scores
+    from hf_fairness.measure.classifier.importance import example_scores
 
     found = example_scores(
         state.model, state.rows, state.pairs, names=["ge"], tokenizer=state.tokenizer, batch_size=BATCH_SIZE

@@ -121,7 +121,7 @@ class _Cell:
 
     def translate(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Translations, limited to twice the length of the longest sentence."""
-        from hf_fairness.measure.translation import translate
+        from hf_fairness.measure.translator.translation import translate
 
         return translate(
             model, self.tokenizer, texts, num_beams=self.config["num_beams"], batch_size=256, max_new_tokens=30,

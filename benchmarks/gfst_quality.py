@@ -71,7 +71,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/demo/grammar*",
         "hf_fairness/filters/source*.py",
         "hf_fairness/filters/target.py",
-        "hf_fairness/measure/translation.py",
+        "hf_fairness/measure/translator/translation.py",
         "trainers/averaging.py",
         "trainers/gfst_*.py",
         "trainers/length_groups.py",

@@ -34,9 +34,9 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.alignment import align
 from hf_fairness.filters import SourceGender, TargetGender, drops, gender_tagger
-from hf_fairness.measure.translation import translate
-from hf_fairness.measure.winomt import winomt
-from hf_fairness.measure.winomt_data import read_winomt
+from hf_fairness.measure.translator.translation import translate
+from hf_fairness.measure.translator.winomt import winomt
+from hf_fairness.measure.translator.winomt_data import read_winomt
 from hf_fairness.runs import Run, content_key
 from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.trainers import GFSTConfig, small_marian, small_tokenizer, train_translator
@@ -80,9 +80,9 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/filters/target.py",
         "hf_fairness/filters/apertium.py",
         "hf_fairness/filters/grammatical.py",
-        "hf_fairness/measure/translation.py",
+        "hf_fairness/measure/translator/translation.py",
         "hf_fairness/scores/translation_quality.py",
-        "hf_fairness/measure/winomt.py",
+        "hf_fairness/measure/translator/winomt.py",
         "hf_fairness/scores/winomt*.py",
         "trainers/averaging.py",
         "trainers/gfst_config.py",

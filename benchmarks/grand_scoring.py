@@ -47,7 +47,7 @@ def setup(quick: bool) -> State:
 
 
 def _chunks(state: State) -> Any:
-    from hf_fairness.measure.importance import grand
+    from hf_fairness.measure.classifier.importance import grand
 
     return grand(state.model, state.texts, state.labels, tokenizer=state.tokenizer, chunk_size=CHUNK_SIZE)
 

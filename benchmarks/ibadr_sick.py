@@ -31,7 +31,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.demo import minilm_path
-from hf_fairness.measure.challenge_sets import read_challenge_set
+from hf_fairness.measure.classifier.challenge_sets import read_challenge_set
 from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import content_key
@@ -81,7 +81,7 @@ CONFIG: dict[str, Any] = {
     "bars": {"minutes": 15},
     "sources": [
         "benchmarks/ibadr_sick.py",
-        "hf_fairness/measure/partial_input.py",
+        "hf_fairness/measure/classifier/partial_input.py",
         "trainers/ibadr_*.py",
         "trainers/length_group*.py",
         "trainers/pair_*.py",

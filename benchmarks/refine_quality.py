@@ -29,7 +29,7 @@ from hf_fairness.augment import CounterfactualAugmentation
 from hf_fairness.demo import minilm_path
 from hf_fairness.encoders import as_encoder
 from hf_fairness.measure import seat, sts
-from hf_fairness.measure.bias_score import BiasScore
+from hf_fairness.measure.encoder.bias_score import BiasScore
 from hf_fairness.refine import compensate, describe, random_subtract, subtract
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import over_seeds

@@ -70,8 +70,8 @@ def exponent(sizes: Sequence[int], costs: Sequence[float]) -> float:
 
 
 def _bias_score(n: int) -> Work:
-    from hf_fairness.measure.bias_direction import bias_direction
-    from hf_fairness.measure.bias_score import word_table
+    from hf_fairness.measure.encoder.bias_direction import bias_direction
+    from hf_fairness.measure.encoder.bias_score import word_table
 
     words = [f"word{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10 % 10]}" for i in range(100)]
     draws = np.random.default_rng(0).normal(size=(len(words) + 4, 50))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.runner import Benchmark
 from benchmarks.translation_speed import BATCH, State, bare, setup, subject
-from hf_fairness.measure.translation import new_token_limit
+from hf_fairness.measure.translator.translation import new_token_limit
 
 
 def peer(state: State) -> None:

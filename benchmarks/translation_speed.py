@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.runner import Benchmark
-from hf_fairness.measure.translation import TranslationConfig, length_batches, new_token_limit, translate
+from hf_fairness.measure.translator.translation import TranslationConfig, length_batches, new_token_limit, translate
 
 WORDS = ("the", "nurse", "said", "that", "she", "will", "be", "there", "and", "everybody", "knows", "why", "so", "late")
 BEAMS, BATCH = 4, 32

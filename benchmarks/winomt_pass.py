@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from benchmarks.runner import FOLDER, Benchmark, SkipSubject
 from hf_fairness.alignment import align
 from hf_fairness.filters.genders import rule_tagger
-from hf_fairness.measure.winomt import winomt
-from hf_fairness.measure.winomt_data import read_translations, read_winomt
+from hf_fairness.measure.translator.winomt import winomt
+from hf_fairness.measure.translator.winomt_data import read_translations, read_winomt
 
 DATA = FOLDER.parent.parent / "shared" / "data" / "winomt"
 LANG = "ru"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.dataset_scripts._base import Column, Record, Rows
-from hf_fairness.measure.challenge_sets import CHALLENGE_SETS, read_challenge_set
+from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS, read_challenge_set
 
 _COLUMNS = {
     "premise": Column("the premise (in FEVER the evidence)"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, Raw, RawDataset, Rows, github
 from hf_fairness.dataset_scripts._raw import table
-from hf_fairness.measure.crows_pairs import KINDS, KNOWN_DEFECTS, SENTENCES
+from hf_fairness.measure.language_model.crows_pairs import KINDS, KNOWN_DEFECTS, SENTENCES
 
 _TYPES = (
     *("race-color", "gender", "socioeconomic", "nationality", "religion", "age", "sexual-orientation"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, Raw, RawDataset, Rows, github
 from hf_fairness.dataset_scripts._raw import table
-from hf_fairness.measure.grep_biasir import COLUMNS, GROUPS, PREFIX, read_grep_biasir
+from hf_fairness.measure.encoder.grep_biasir import COLUMNS, GROUPS, PREFIX, read_grep_biasir
 
 _SUMS = {
     "Appearance": "dd76b7ac6d322954d1bec1132d92e81d6519b39e109baa79b7931853ed246f5a",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, Raw, RawDataset, Rows
 from hf_fairness.dataset_scripts._raw import table
-from hf_fairness.measure.must_she import read_must_she
+from hf_fairness.measure.translator.must_she import read_must_she
 
 _FIELDS = ("ID", "SRC", "REF", "WRONG-REF", "GENDER", "CATEGORY", "GENDERTERMS")
 _LANGUAGES = ("fr", "it", "es")

@@ -8,7 +8,7 @@ from pathlib import Path
 from hf_fairness.dataset_scripts._base import Config, Description, Raw, RawDataset, Record, Rows, github
 from hf_fairness.dataset_scripts._challenge import challenge_columns, challenge_rows
 from hf_fairness.dataset_scripts._raw import same_length, text_lines
-from hf_fairness.measure.challenge_sets import SCRAMBLE_LABELS, SCRAMBLE_TASKS
+from hf_fairness.measure.classifier.challenge_sets import SCRAMBLE_LABELS, SCRAMBLE_TASKS
 
 _TASKS = tuple(f"comp_{task}_{length}" for task in SCRAMBLE_TASKS for length in ("long", "short"))
 _PARTS = ("labels", "s1", "s2")

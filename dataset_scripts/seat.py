@@ -8,7 +8,7 @@ from pathlib import Path
 import datasets
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, RawDataset, Record, Rows
-from hf_fairness.measure.stimuli import ROLES, available_tests, load_test
+from hf_fairness.measure.encoder.stimuli import ROLES, available_tests, load_test
 
 _SET = {
     "category": datasets.Value("string"),

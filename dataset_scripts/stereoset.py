@@ -9,7 +9,7 @@ import datasets
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, Raw, RawDataset, Rows, github
 from hf_fairness.dataset_scripts._raw import json_document, json_items
-from hf_fairness.measure.stereoset import BLANK, HUB_LABELS, KNOWN_DEFECTS, by_label
+from hf_fairness.measure.language_model.stereoset import BLANK, HUB_LABELS, KNOWN_DEFECTS, by_label
 
 _KEYS = ("id", "target", "bias_type", "context", "sentences")
 _TYPES = ("gender", "profession", "race", "religion")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hf_fairness.dataset_scripts._base import Column, Config, Description, Raw, RawDataset, Rows, github
 from hf_fairness.dataset_scripts._raw import table
-from hf_fairness.measure.winomt_data import read_winomt
+from hf_fairness.measure.translator.winomt_data import read_winomt
 
 _FIELDS = ("gender", "target_index", "sentence", "profession")
 _SUMS = {

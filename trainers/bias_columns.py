@@ -20,9 +20,16 @@ from torch import nn
 from transformers import Trainer, TrainingArguments
 
 from hf_fairness.losses.bias_inputs import check_log_probs
-from hf_fairness.measure.classifier import Classifier
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.classifier.text_learners import (
+    Learner,
+    Predictor,
+    Texts,
+    checked_log_probs,
+    fold_numbers,
+    out_of_fold,
+)
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
-from hf_fairness.measure.text_learners import Learner, Predictor, Texts, checked_log_probs, fold_numbers, out_of_fold
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet_cache import remembered
@@ -58,7 +65,7 @@ def add_bias_log_probs(
         model: Hub id, folder or live classifier, or a function that takes one list of texts per column and gives
             log-probabilities, shape (n, n_classes). Classes of a model that have the names of the labels in another
             order are put in the labels' order.
-        learner: in place of a model: ``hf_fairness.measure.text_learners.TextLearner()``, `ClassifierLearner`, ...
+        learner: in place of a model: ``hf_fairness.measure.TextLearner()``, `ClassifierLearner`, ...
         columns: texts that the bias model sees, one or two; for a hypothesis-only model ``("hypothesis",)``. None looks
             for ``premise`` and ``hypothesis``, then for ``text``.
         label_column: numbers of classes.

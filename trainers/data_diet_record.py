@@ -17,7 +17,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hf_fairness.measure.pairs import Pairs, read_pairs
+from hf_fairness.measure.classifier.pairs import Pairs, read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, content_key
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.trainers.data_diet_config import DataDietSettings
@@ -56,7 +56,7 @@ class PairedRows:
 
         Raises:
             TypeError: no `datasets.Dataset`.
-            ValueError: see `hf_fairness.measure.pairs.read_pairs` and `hf_fairness.scores.rankings.keep`.
+            ValueError: see `hf_fairness.measure.classifier.pairs.read_pairs` and `hf_fairness.scores.rankings.keep`.
         """
         pairs = read_pairs(
             dataset,

@@ -17,9 +17,9 @@ from torch import nn
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from hf_fairness.measure.classifier import Classifier
-from hf_fairness.measure.grand import check_head
-from hf_fairness.measure.importance import example_scores
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.classifier.grand import check_head
+from hf_fairness.measure.classifier.importance import example_scores
 from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_cache import arguments_key, remembered, scores_path
 from hf_fairness.trainers.data_diet_config import DataDietSettings

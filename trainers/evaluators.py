@@ -17,9 +17,9 @@ from typing import Any
 
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 
-from hf_fairness.measure.cced import cced
-from hf_fairness.measure.seat import seat
-from hf_fairness.measure.seat_tests import resolve_tests
+from hf_fairness.measure.encoder.cced import cced
+from hf_fairness.measure.encoder.seat import seat
+from hf_fairness.measure.encoder.seat_tests import resolve_tests
 from hf_fairness.measure.variants import read_variants
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from torch.nn import functional
 from transformers import DataCollatorForSeq2Seq, EarlyStoppingCallback, Seq2SeqTrainer
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 
-from hf_fairness.measure.translation import token_limit
-from hf_fairness.measure.translation_languages import decoder_inputs, set_languages
+from hf_fairness.measure.translator.translation import token_limit
+from hf_fairness.measure.translator.translation_languages import decoder_inputs, set_languages
 from hf_fairness.report.artefact_card import load_translator
 from hf_fairness.trainers.averaging import KeepWeights, average_weights
 from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint
@@ -114,7 +114,7 @@ def train_translator(
     Args:
         model: an ``AutoModelForSeq2SeqLM``; trained in place, in float32 (see `precision.full_precision`).
         tokenizer: of the model. One of several languages must have its ``src_lang`` and ``tgt_lang`` set
-            (:func:`hf_fairness.measure.translation_languages.set_languages`).
+            (:func:`hf_fairness.measure.translator.translation_languages.set_languages`).
         train: pairs, in the columns that ``args`` names.
         args: settings; with ``push_to_hub`` the model that training ends with is pushed, with its card.
         eval_dataset: pairs for validation and early stopping; None: neither.

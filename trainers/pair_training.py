@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from hf_fairness._encoder_adapters import is_a, model_max_length
-from hf_fairness.measure.classifier import Classifier
+from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.length_grouped import length_grouped
 from hf_fairness.trainers.pair_data import class_numbers, encode_rows, source_tokenizer, text_columns

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from hf_fairness.measure.artefacts import anti_artefact_rows, anti_artefact_share
 from hf_fairness.measure.audit import AuditResult, audit
-from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
-from hf_fairness.measure.bias_ir import bias_ir
-from hf_fairness.measure.bias_score import BiasScore, bias_score, most_biased, word_table
-from hf_fairness.measure.bias_words import exclusion_list
-from hf_fairness.measure.cced import cced, cced_change
-from hf_fairness.measure.challenge import challenge_accuracy
-from hf_fairness.measure.challenge_sets import ChallengeSet, read_challenge_set
-from hf_fairness.measure.crows_pairs import crows_pairs, read_crows_pairs
-from hf_fairness.measure.grep_biasir import read_grep_biasir
-from hf_fairness.measure.importance import example_scores, grand, logits_of
-from hf_fairness.measure.leakage import ngram_overlap, overlapping_rows
-from hf_fairness.measure.must_she import must_she, read_must_she
-from hf_fairness.measure.pairs import Pairs, read_pairs
-from hf_fairness.measure.partial_input import partial_input, partial_input_change
-from hf_fairness.measure.polarity import polarity_accuracy
-from hf_fairness.measure.probe import probe
-from hf_fairness.measure.seat import seat
-from hf_fairness.measure.seat_sensitivity import seat_sensitivity
-from hf_fairness.measure.seat_templates import seat_templates
-from hf_fairness.measure.stereoset import read_stereoset, stereoset
-from hf_fairness.measure.stimuli import available_tests
-from hf_fairness.measure.text_learners import EncoderLearner, TextLearner
-from hf_fairness.measure.translation import TranslationConfig, translate
-from hf_fairness.measure.utility import similarity_structure, sts
-from hf_fairness.measure.winomt import WinoMTConfig, winomt
-from hf_fairness.measure.winomt_data import read_translations, read_winomt
+from hf_fairness.measure.classifier.artefacts import anti_artefact_rows, anti_artefact_share
+from hf_fairness.measure.classifier.challenge import challenge_accuracy
+from hf_fairness.measure.classifier.challenge_sets import ChallengeSet, read_challenge_set
+from hf_fairness.measure.classifier.importance import example_scores, grand, logits_of
+from hf_fairness.measure.classifier.leakage import ngram_overlap, overlapping_rows
+from hf_fairness.measure.classifier.pairs import Pairs, read_pairs
+from hf_fairness.measure.classifier.partial_input import partial_input, partial_input_change
+from hf_fairness.measure.classifier.polarity import polarity_accuracy
+from hf_fairness.measure.classifier.text_learners import EncoderLearner, TextLearner
+from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction, direction_stability
+from hf_fairness.measure.encoder.bias_ir import bias_ir
+from hf_fairness.measure.encoder.bias_score import BiasScore, bias_score, most_biased, word_table
+from hf_fairness.measure.encoder.bias_words import exclusion_list
+from hf_fairness.measure.encoder.cced import cced, cced_change
+from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
+from hf_fairness.measure.encoder.probe import probe
+from hf_fairness.measure.encoder.seat import seat
+from hf_fairness.measure.encoder.seat_sensitivity import seat_sensitivity
+from hf_fairness.measure.encoder.seat_templates import seat_templates
+from hf_fairness.measure.encoder.stimuli import available_tests
+from hf_fairness.measure.encoder.utility import similarity_structure, sts
+from hf_fairness.measure.language_model.crows_pairs import crows_pairs, read_crows_pairs
+from hf_fairness.measure.language_model.stereoset import read_stereoset, stereoset
+from hf_fairness.measure.translator.must_she import must_she, read_must_she
+from hf_fairness.measure.translator.translation import TranslationConfig, translate
+from hf_fairness.measure.translator.winomt import WinoMTConfig, winomt
+from hf_fairness.measure.translator.winomt_data import read_translations, read_winomt
 from hf_fairness.scores.translation_quality import translation_quality
 
 __all__ = [

@@ -16,9 +16,9 @@ import numpy as np
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
-from hf_fairness.measure.probe import KINDS, probe
-from hf_fairness.measure.seat import seat
-from hf_fairness.measure.utility import similarity_structure, sts
+from hf_fairness.measure.encoder.probe import KINDS, probe
+from hf_fairness.measure.encoder.seat import seat
+from hf_fairness.measure.encoder.utility import similarity_structure, sts
 from hf_fairness.measure.variants import Variants, read_variants
 from hf_fairness.scores.cced import cced, cced_change
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES

@@ -32,7 +32,7 @@ def top_texts_table(lists: Mapping[str, Sequence[tuple[str, float]]]) -> str:
     r"""The most biased texts per group as a Markdown table (tables 3, B1 and B2 of the paper).
 
     Args:
-        lists: what ``measure.bias_score.most_biased`` returned.
+        lists: what ``measure.encoder.bias_score.most_biased`` returned.
 
     Returns:
         The table, the second group first as in the paper; text is escaped.
@@ -88,7 +88,7 @@ def word_table_html(
     so that nothing is said by colour alone. All text is escaped; there is no script and nothing from elsewhere.
 
     Args:
-        tables: what ``measure.bias_score.word_table`` returned, or a list of it, or the ``words`` of
+        tables: what ``measure.encoder.bias_score.word_table`` returned, or a list of it, or the ``words`` of
             ``bias_score(words=True)``.
         groups: names of the negative and the positive group; None reads them from ``meta`` of the first table.
         scale: weighted bias of the strongest colour; None takes the largest of these tables.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.bias_ir import bias_ir
+from hf_fairness.measure.encoder.bias_ir import bias_ir
 
 GROUPS = ("male", "female")
 EXAMPLE = """\

@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 
 import hf_fairness.modules
-from hf_fairness.measure.bias_ir import bias_ir
+from hf_fairness.measure.encoder.bias_ir import bias_ir
 
 _DESCRIPTION = """\
 Bias-IR asks which group's version of the same document a search model puts first for a query that names no group.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.bias_score import bias_score
+from hf_fairness.measure.encoder.bias_score import bias_score
 
 EXAMPLE = ["She likes the new pink dress.", "Football players scoring touchdowns", "This is a homemaker."]
 

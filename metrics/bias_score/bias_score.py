@@ -3,7 +3,7 @@
 from typing import Any
 
 import hf_fairness.modules
-from hf_fairness.measure.bias_score import bias_score
+from hf_fairness.measure.encoder.bias_score import bias_score
 
 _DESCRIPTION = """\
 The bias score asks how much stereotype a model reads into the words of a text: the cosine of each word that names
@@ -18,7 +18,7 @@ Args:
     model: Hub id, local folder, SentenceTransformer, transformers model (with `tokenizer=...`), word vectors
         (mapping of words to vectors, or a GloVe text file).
     words: whether to return the table of words of every text (default False).
-    direction: what `bias_direction` of `hf_fairness.measure.bias_direction` returned, or the file it was saved
+    direction: what `bias_direction` of `hf_fairness.measure.encoder.bias_direction` returned, or the file it was saved
         to; None makes one of ten word pairs (word vectors) or of the package's own sentences.
     attribute: attribute with two groups (default "gender").
     importance: "max" (published: share of dimensions won in max-pooling) or "mean" (length of the contribution to

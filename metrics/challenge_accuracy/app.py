@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.challenge import challenge_accuracy
-from hf_fairness.measure.challenge_sets import CHALLENGE_SETS
+from hf_fairness.measure.classifier.challenge import challenge_accuracy
+from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
 
 EXAMPLE = """\
 entailment | entailment | lexical_overlap

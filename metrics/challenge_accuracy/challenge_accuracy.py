@@ -4,7 +4,7 @@ from typing import Any
 
 import datasets
 
-import hf_fairness.measure.challenge
+import hf_fairness.measure.classifier.challenge
 import hf_fairness.modules
 
 _DESCRIPTION = """\
@@ -16,7 +16,7 @@ a model that always says entailment has half of HANS right. The ideal is 1.
 _KWARGS_DESCRIPTION = """
 Args:
     references: rows with `label` and the columns that the set is divided by (`heuristic`, `subcase`), as
-        `hf_fairness.measure.challenge_sets.read_challenge_set` makes them of the published files; or such a file.
+        `hf_fairness.measure.read_challenge_set` makes them of the published files; or such a file.
     dataset: "hans", "fever_symmetric", "scramble", "nli_adversarial", or a `ChallengeSet` of your own.
     predictions: label of each row, by name or by id.
     model: instead of predictions, Hub id, folder or live model (with `tokenizer=...`) that classifies pairs of texts,
@@ -102,6 +102,6 @@ class ChallengeAccuracy(hf_fairness.modules.Metric):
         **options: Any,
     ) -> dict[str, Any]:
         hf_fairness.modules.need("challenge_accuracy", references=references, dataset=dataset)
-        return hf_fairness.measure.challenge.challenge_accuracy(
+        return hf_fairness.measure.classifier.challenge.challenge_accuracy(
             references, dataset=dataset, predictions=predictions, **options
         )

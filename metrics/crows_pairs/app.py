@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.crows_pairs import crows_pairs
+from hf_fairness.measure.language_model.crows_pairs import crows_pairs
 
 COLUMNS = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
 SCORES = ("score of sent_more", "score of sent_less")

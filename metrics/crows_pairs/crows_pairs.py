@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 
 import hf_fairness.modules
-from hf_fairness.measure.crows_pairs import crows_pairs
+from hf_fairness.measure.language_model.crows_pairs import crows_pairs
 
 _DESCRIPTION = """\
 CrowS-Pairs asks a masked or causal language model which of two sentences it finds likelier: one that stereotypes a

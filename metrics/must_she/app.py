@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.must_she import must_she
+from hf_fairness.measure.translator.must_she import must_she
 
 COLUMNS = ("category", "gender_terms", "translation")
 EXAMPLE = [

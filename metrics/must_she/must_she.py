@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 
 import hf_fairness.modules
-from hf_fairness.measure.must_she import must_she
+from hf_fairness.measure.translator.must_she import must_she
 
 _DESCRIPTION = """\
 MuST-SHE asks whether translations of natural sentences have the gender-marked words of the reference, in the right
@@ -20,7 +20,7 @@ Args:
     references: MuST-SHE rows: dicts of category ("1F": category 1, feminine forms, as published) and gender_terms
         ("correct wrong;correct wrong"); instead of the letter, gender may be given. Other keys are ignored
         (`add_batch` reads category, gender and gender_terms).
-        `hf_fairness.measure.must_she.read_must_she(path)` makes them of the published file.
+        `hf_fairness.measure.translator.must_she.read_must_she(path)` makes them of the published file.
     compare_to: another system's translations; adds `comparison`.
     tokenized: whether translations are tokenised already (default False: punctuation and elisions are split off).
     quality: whether to add BLEU and chrF against `reference` and `wrong_reference` of the rows (default False).

@@ -6,7 +6,7 @@ from typing import Any
 
 from hf_fairness import pages
 from hf_fairness.measure import available_tests, seat
-from hf_fairness.measure.stimuli import DEFAULT_TESTS
+from hf_fairness.measure.encoder.stimuli import DEFAULT_TESTS
 
 COLUMNS = (
     "effect_size",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hf_fairness import pages
-from hf_fairness.measure.stereoset import stereoset
+from hf_fairness.measure.language_model.stereoset import stereoset
 from hf_fairness.scores.stereoset import LABELS
 
 COLUMNS = ("target", "domain", "context", *LABELS)

@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 
 import hf_fairness.modules
-from hf_fairness.measure.stereoset import stereoset
+from hf_fairness.measure.language_model.stereoset import stereoset
 
 _DESCRIPTION = """\
 StereoSet shows a language model a stereotype, an anti-stereotype and an unrelated sentence. `lm_score` is how often it

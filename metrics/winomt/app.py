@@ -6,7 +6,7 @@ from typing import Any
 
 from hf_fairness import pages
 from hf_fairness.filters.genders import LANGUAGES
-from hf_fairness.measure.winomt import winomt
+from hf_fairness.measure.translator.winomt import winomt
 
 COLUMNS = ("gender", "target_index", "sentence", "profession", "translation", "alignment")
 SENTENCE = "The developer argued with the designer because {} did not like the design."

@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 
 import hf_fairness.modules
-from hf_fairness.measure.winomt import winomt
+from hf_fairness.measure.translator.winomt import winomt
 
 _DESCRIPTION = """\
 WinoMT asks whether a translation keeps the gender that the English sentence gives to a person: "The doctor asked the
@@ -20,7 +20,7 @@ Args:
     predictions: translations, one per row; ready genders ("male", "female", "neutral", "unknown") with
         `predictions_are="genders"`.
     references: WinoMT rows: dicts of gender, target_index, sentence, profession and, where known, stereotype ("pro",
-        "anti", "both" or ""). `hf_fairness.measure.winomt_data.read_winomt(path)` makes them of the published files.
+        "anti", "both" or ""). `hf_fairness.measure.read_winomt(path)` makes them of the published files.
         Other keys are ignored.
     lang: target language: ar, de, es, fr, he, it, ru, uk; not needed with ready genders.
     compare_to: another system's predictions for the same rows; adds `comparison`.

@@ -13,7 +13,7 @@ from tiny_bert import tiny_bert
 
 import hf_fairness
 from hf_fairness.dataset_scripts import load
-from hf_fairness.measure.challenge_sets import CHALLENGE_SETS
+from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
 
 FAST = {"n_bootstrap": 20}
 
@@ -45,7 +45,7 @@ def test_seat(compute, cache):
 
 
 def test_winomt(compute, shared, cache):
-    from hf_fairness.measure.winomt_data import read_translations, read_winomt
+    from hf_fairness.measure.translator.winomt_data import read_translations, read_winomt
 
     folder = shared / "data" / "winomt"
     translations = read_translations(folder / "translations" / "google.en-de.txt")

@@ -15,7 +15,7 @@ from record_case import one_line
 from tiny_bert import save_tiny_bert
 
 from hf_fairness.cli import data_diet
-from hf_fairness.measure.classifier import Classifier
+from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 

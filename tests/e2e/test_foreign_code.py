@@ -153,7 +153,7 @@ STEREO = {
 #: Everything that opens a model by its folder.
 OPENERS = {
     "as_encoder": lambda m: _imported("encoders.as_encoder")(m).encode(TEXTS),
-    "BiasScore": lambda m: _imported("measure.bias_score.BiasScore")("text", m)({"text": TEXTS}),
+    "BiasScore": lambda m: _imported("measure.encoder.bias_score.BiasScore")("text", m)({"text": TEXTS}),
     "bias_score": lambda m: _module("bias_score", texts=TEXTS, model=m),
     "seat": lambda m: _module("seat", model=m, tests=["6"], n_samples=10, n_bootstrap=2),
     "cced": lambda m: _module("cced", model=m, variants=TRIPLES),
@@ -170,7 +170,7 @@ OPENERS = {
         references=[{"premise": TEXTS[0], "hypothesis": TEXTS[1], "label": "entailment", "heuristic": "x"}],
         model=m,
     ),
-    "Classifier": lambda m: _imported("measure.classifier.Classifier")(m),
+    "Classifier": lambda m: _imported("measure.classifier.classifier.Classifier")(m),
     "PerplexityRatio": lambda m: _imported("augment.perplexity.PerplexityRatio")(m, "text")(
         {"text": TEXTS, "text_counterfactual": TEXTS[::-1]}
     ),

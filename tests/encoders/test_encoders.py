@@ -322,8 +322,8 @@ def test_import_is_cheap():
 def test_a_pair_of_model_and_tokenizer_opens_everywhere(bert, bert_config, tokenizer):
     from transformers import BertForMaskedLM, BertForSequenceClassification
 
-    from hf_fairness.measure.classifier import Classifier
-    from hf_fairness.measure.crows_pairs import crows_pairs
+    from hf_fairness.measure.classifier.classifier import Classifier
+    from hf_fairness.measure.language_model.crows_pairs import crows_pairs
 
     found = as_encoder((bert, tokenizer)).encode(TEXTS)
     assert found == pytest.approx(as_encoder(bert, tokenizer=tokenizer).encode(TEXTS))

@@ -12,7 +12,7 @@ from datasets.fingerprint import Hasher
 
 from hf_fairness.augment import apply_edits, parse_edits
 from hf_fairness.generation import Completion, LLMConfig, LLMGroupVariants, Prompt, Rewriter, rewrite
-from hf_fairness.measure.polarity import polarity_accuracy
+from hf_fairness.measure.classifier.polarity import polarity_accuracy
 
 TEXTS = ["She met her brother.", "The rain stopped.", "", "The king spoke to him.", "A waitress saw the queen."]
 COLUMNS = ["male", "female", "neutral", "has_terms", "edits", "confidence", "rejected_reason", "variant_groups"]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hf_fairness.generation import Prompt, search_prompt
-from hf_fairness.measure.polarity import polarity_accuracy
+from hf_fairness.measure.classifier.polarity import polarity_accuracy
 
 TEXTS = [
     "He likes it.",

@@ -15,9 +15,9 @@ from tiny_bert import tiny_bert
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder, input_embeddings
 from hf_fairness.measure.audit import built_in_variants
-from hf_fairness.measure.bias_direction import BiasDirection, bias_direction, direction_stability
-from hf_fairness.measure.bias_pairs import EXTENDED, oriented_pairs, swapped_pairs, two_groups, word_pairs
-from hf_fairness.measure.bias_score import bias_score
+from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction, direction_stability
+from hf_fairness.measure.encoder.bias_pairs import EXTENDED, oriented_pairs, swapped_pairs, two_groups, word_pairs
+from hf_fairness.measure.encoder.bias_score import bias_score
 from hf_fairness.utils import FairnessWarning
 
 VECTORS = {
@@ -107,7 +107,7 @@ def test_hash_for_datasets_is_that_of_another_process(tmp_path):
 
     found = bias_direction(VECTORS)
     code = (
-        "import sys; from datasets.fingerprint import Hasher; from hf_fairness.measure.bias_direction import "
+        "import sys; from datasets.fingerprint import Hasher; from hf_fairness.measure.encoder.bias_direction import "
         "BiasDirection; print(Hasher.hash(BiasDirection.load(sys.argv[1])))"
     )
     path = found.save(tmp_path / "d.json")
@@ -290,7 +290,7 @@ def test_a_model_that_changed_is_another_one(change):
 
 
 def test_kept_directions_are_bounded(monkeypatch):
-    module = sys.modules["hf_fairness.measure.bias_direction"]
+    module = sys.modules["hf_fairness.measure.encoder.bias_direction"]
     monkeypatch.setattr(module, "KEPT", 2)
     monkeypatch.setattr(module, "_MADE", {})
     tiny = Counting()

@@ -10,7 +10,7 @@ import pytest
 
 from hf_fairness.attributes import load_attribute, load_names
 from hf_fairness.encoders import as_encoder, token_encoder
-from hf_fairness.measure.bias_words import choose_importance, exclusion_list, iter_words
+from hf_fairness.measure.encoder.bias_words import choose_importance, exclusion_list, iter_words
 from hf_fairness.scores.statistics import as_values
 
 TEXT = "She's proud of her son-in-law, Mary's antidisestablishmentarian nurse!"

@@ -13,7 +13,7 @@ from tiny_bert import save_tiny_bert, tiny_bert, tiny_tokenizer
 from tiny_gpt2 import WORDS as GPT2_WORDS
 from tiny_gpt2 import save_tiny_gpt2
 
-from hf_fairness.measure.language_model import CausalModel, MaskedModel, Query, open_language_model
+from hf_fairness.measure.language_model.language_model import CausalModel, MaskedModel, Query, open_language_model
 
 WORDS = ["the", "a", "man", "woman", "nurse", "doctor", "is", "was", "kind", "tired", "##ly", "##s", "and", "."]
 TEXTS = [

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hf_fairness.measure.bias_ir import bias_ir
-from hf_fairness.measure.grep_biasir import read_grep_biasir
+from hf_fairness.measure.encoder.bias_ir import bias_ir
+from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/bias_ir_minilm.json").read_text())
 FAST = {"n_bootstrap": 50}

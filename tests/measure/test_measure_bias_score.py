@@ -14,9 +14,9 @@ from datasets import Dataset
 from scipy.stats import spearmanr
 
 from hf_fairness.encoders import as_encoder, input_embeddings
-from hf_fairness.measure.bias_direction import BiasDirection, bias_direction
-from hf_fairness.measure.bias_pairs import swapped_pairs
-from hf_fairness.measure.bias_score import BiasScore, bias_score, most_biased, word_table
+from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction
+from hf_fairness.measure.encoder.bias_pairs import swapped_pairs
+from hf_fairness.measure.encoder.bias_score import BiasScore, bias_score, most_biased, word_table
 from hf_fairness.scores.bias_score import direction_of
 from hf_fairness.scores.statistics import bootstrap_weights, generator
 from hf_fairness.utils import FairnessWarning
@@ -285,7 +285,7 @@ def test_hash_in_another_process(direction, tmp_path):
     vectors.write_text("he -1 0\nshe 1 0\nnurse 1 1\n")
     bias_direction(str(vectors)).save(saved)
     code = (
-        "import sys; from datasets.fingerprint import Hasher; from hf_fairness.measure.bias_score import BiasScore; "
+        "import sys; from datasets.fingerprint import Hasher; from hf_fairness.measure import BiasScore; "
         "print(Hasher.hash(BiasScore('text', sys.argv[1], direction=sys.argv[2], names=['Ann', 'Bo', 'Cy'])))"
     )
     runs = [

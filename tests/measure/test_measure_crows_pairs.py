@@ -14,8 +14,8 @@ from tiny_bert import tiny_bert
 from tiny_gpt2 import WORDS as GPT2_WORDS
 from tiny_gpt2 import save_tiny_gpt2
 
-from hf_fairness.measure import benchmark_items
-from hf_fairness.measure.crows_pairs import (
+from hf_fairness.measure.language_model import benchmark_items
+from hf_fairness.measure.language_model.crows_pairs import (
     KNOWN_DEFECTS,
     crows_pairs,
     read_crows_pairs,
@@ -164,7 +164,7 @@ def test_the_published_file_and_its_copies_read_alike(real):
 
 def test_known_defects_are_logged_once_and_stand_in_meta(caplog):
     benchmark_items.say_known_defects.cache_clear()
-    with caplog.at_level(logging.WARNING, logger="hf_fairness.measure.benchmark_items"):
+    with caplog.at_level(logging.WARNING, logger="hf_fairness.measure.language_model.benchmark_items"):
         results = [crows_pairs(ROWS, scores=[[1.0, 2.0]] * 2) for _ in range(2)]
     assert [record.getMessage() for record in caplog.records] == [KNOWN_DEFECTS]
     assert all(result["meta"]["known_defects"] == KNOWN_DEFECTS for result in results)

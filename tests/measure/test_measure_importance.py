@@ -20,10 +20,10 @@ from peft import LoraConfig, get_peft_model
 from tiny_bert import tiny_bert, tiny_tokenizer
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap
-from hf_fairness.measure.classifier import Classifier
-from hf_fairness.measure.grand import ExampleGradients, grand
-from hf_fairness.measure.importance import NAMES, example_scores, logits_of
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.classifier.grand import ExampleGradients, grand
+from hf_fairness.measure.classifier.importance import NAMES, example_scores, logits_of
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import el2n
 from hf_fairness.utils import FairnessWarning
 

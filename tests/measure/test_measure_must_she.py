@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hf_fairness.measure.must_she import must_she, read_must_she, term_counts
+from hf_fairness.measure.translator.must_she import must_she, read_must_she, term_counts
 
 HEADER = "ID\tLANG\tTALK\tSRC\tREF\tWRONG-REF\tSPEAKER\tGENDER\tCATEGORY\tCOMMENT\tFREE-REF\tGENDERTERMS"
 LINES = [

@@ -14,9 +14,9 @@ from tiny_gpt2 import WORDS as GPT2_WORDS
 from tiny_gpt2 import save_tiny_gpt2
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
-from hf_fairness.measure import benchmark_items
-from hf_fairness.measure.language_model import open_language_model
-from hf_fairness.measure.stereoset import (
+from hf_fairness.measure.language_model import benchmark_items
+from hf_fairness.measure.language_model.language_model import open_language_model
+from hf_fairness.measure.language_model.stereoset import (
     HUB_LABELS,
     KNOWN_DEFECTS,
     by_label,
@@ -215,7 +215,7 @@ def test_intersentence_items_need_ready_scores(bert):
 
 def test_items_and_defects(caplog):
     benchmark_items.say_known_defects.cache_clear()
-    with caplog.at_level(logging.WARNING, logger="hf_fairness.measure.benchmark_items"):
+    with caplog.at_level(logging.WARNING, logger="hf_fairness.measure.language_model.benchmark_items"):
         results = [stereoset(ITEMS, scores=[[3.0, 2.0, 1.0], [2.0, 3.0, 3.0]], items=True) for _ in range(2)]
     assert [record.getMessage() for record in caplog.records] == [KNOWN_DEFECTS]
     assert results[0]["meta"]["known_defects"] == KNOWN_DEFECTS

@@ -7,8 +7,8 @@ import pandas
 import pytest
 from datasets import Dataset
 
-from hf_fairness.measure.winomt import WinoMTConfig, winomt
-from hf_fairness.measure.winomt_data import (
+from hf_fairness.measure.translator.winomt import WinoMTConfig, winomt
+from hf_fairness.measure.translator.winomt_data import (
     as_rows,
     clusters_of,
     person_indices,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap, SwapQuality
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.pairs import read_pairs
 
 TEXTS = ["he saw the dog", "it rained all day long", "she is pregnant", "her brother ran home", "the sky is blue"]
 LABELS = [0, 1, 1, 0, 1]

@@ -10,10 +10,10 @@ import pytest
 from bias_case import ARTEFACTS, make_classifier, make_pairs
 from datasets import ClassLabel, Dataset
 
-from hf_fairness.measure.artefacts import anti_artefact_rows, anti_artefact_share
-from hf_fairness.measure.leakage import ngram_overlap, overlapping_rows
-from hf_fairness.measure.partial_input import partial_input, partial_input_change
-from hf_fairness.measure.text_learners import TextLearner, fold_numbers
+from hf_fairness.measure.classifier.artefacts import anti_artefact_rows, anti_artefact_share
+from hf_fairness.measure.classifier.leakage import ngram_overlap, overlapping_rows
+from hf_fairness.measure.classifier.partial_input import partial_input, partial_input_change
+from hf_fairness.measure.classifier.text_learners import TextLearner, fold_numbers
 from hf_fairness.refine import TextFeatures, ZTest, z_filter, z_table
 
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from hf_fairness.measure import seat
-from hf_fairness.measure.seat_tests import read_tests, resolve_tests
-from hf_fairness.measure.stimuli import ROLES, load_test
+from hf_fairness.measure.encoder.seat_tests import read_tests, resolve_tests
+from hf_fairness.measure.encoder.stimuli import ROLES, load_test
 from hf_fairness.utils import FairnessWarning
 
 SETS = {"targ1": ["he"], "targ2": ["she"], "attr1": ["work"], "attr2": ["home"]}

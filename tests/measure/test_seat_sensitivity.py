@@ -9,7 +9,7 @@ import pytest
 
 from hf_fairness import measure
 from hf_fairness.encoders import as_encoder, token_encoder
-from hf_fairness.measure.seat_sensitivity import NORMALIZATIONS, seat_sensitivity
+from hf_fairness.measure.encoder.seat_sensitivity import NORMALIZATIONS, seat_sensitivity
 
 TESTS = ["weat6", "weat7"]
 

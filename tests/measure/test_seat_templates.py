@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hf_fairness import measure
-from hf_fairness.measure.seat_templates import seat_templates
+from hf_fairness.measure.encoder.seat_templates import seat_templates
 
 WORDS = {"targ1": {"words": ["Al", "Bo"], "kind": "name"}, "targ2": {"words": ["Cy", "Di"], "kind": "name"}}
 SETS = WORDS | {"attr1": ["work"], "attr2": ["home"]}

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from hf_fairness.measure import available_tests
-from hf_fairness.measure.seat_tests import resolve_tests, user_test
-from hf_fairness.measure.stimuli import (
+from hf_fairness.measure.encoder.seat_tests import resolve_tests, user_test
+from hf_fairness.measure.encoder.stimuli import (
     DEFAULT_TESTS,
     ROLES,
     load_test,

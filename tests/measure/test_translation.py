@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_translator import toy_model, toy_pairs, toy_rows, toy_tokenizer
 
-from hf_fairness.measure.translation import TranslationConfig, length_batches, translate
+from hf_fairness.measure.translator.translation import TranslationConfig, length_batches, translate
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.utils import FairnessWarning
 
@@ -128,7 +128,7 @@ def test_a_finished_translation_is_never_made_again(pair, sent, tmp_path):
 
 
 def test_a_killed_run_goes_on(pair, sent, tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_fairness.measure.translation_cache.CHUNK_TEXTS", 8)
+    monkeypatch.setattr("hf_fairness.measure.translator.translation_cache.CHUNK_TEXTS", 8)
     whole = translate(*pair, SOURCES, num_beams=2)
     sent.clear()
     sent.limit = 5

@@ -9,8 +9,8 @@ import pytest
 from datasets import Dataset
 from real_translators import CODES, KINDS, real_translator
 
-from hf_fairness.measure.translation import translate
-from hf_fairness.measure.translation_languages import set_languages
+from hf_fairness.measure.translator.translation import translate
+from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.trainers.gfst_training import encode_pairs
 from hf_fairness.trainers.recipes.gfst_models import check_translator, open_translator

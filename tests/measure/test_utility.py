@@ -11,7 +11,7 @@ from datasets import Dataset
 from hf_fairness import measure
 from hf_fairness.attributes import load_attribute
 from hf_fairness.demo import corpus, plain_sentences, variants
-from hf_fairness.measure.utility import N_PAIRS, read_scored_pairs, unrelated_pairs
+from hf_fairness.measure.encoder.utility import N_PAIRS, read_scored_pairs, unrelated_pairs
 
 WORDS = {word: np.random.default_rng(i).normal(size=5) for i, word in enumerate("abcdefgh")}
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("a", "h"), ("b", "c")]

@@ -14,8 +14,8 @@ def main(model: str, data: str, output: str) -> None:
     from accelerate import Accelerator
     from datasets import load_from_disk
 
-    from hf_fairness.measure.importance import example_scores, logits_of
-    from hf_fairness.measure.pairs import read_pairs
+    from hf_fairness.measure.classifier.importance import example_scores, logits_of
+    from hf_fairness.measure.classifier.pairs import read_pairs
 
     accelerator = Accelerator(cpu=True)
     rows = load_from_disk(data)

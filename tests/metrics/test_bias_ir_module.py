@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import hf_fairness
-from hf_fairness.measure.grep_biasir import read_grep_biasir
+from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
 
 CARD = Path(__file__).resolve().parents[2] / "metrics/bias_ir/README.md"
 FAST = {"n_bootstrap": 50}

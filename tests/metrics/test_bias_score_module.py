@@ -10,7 +10,7 @@ import evaluate
 import pytest
 
 import hf_fairness
-from hf_fairness.measure.bias_direction import bias_direction
+from hf_fairness.measure.encoder.bias_direction import bias_direction
 
 FOLDER = Path(__file__).resolve().parents[2] / "metrics/bias_score"
 VECTORS = {"he": [-1.0, 0.0], "she": [1.0, 0.0], "nurse": [3.0, 4.0], "boxer": [-3.0, 4.0]}

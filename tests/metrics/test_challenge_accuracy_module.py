@@ -9,7 +9,7 @@ import evaluate
 import pytest
 
 import hf_fairness
-from hf_fairness.measure.challenge_sets import read_challenge_set
+from hf_fairness.measure.classifier.challenge_sets import read_challenge_set
 
 CARD = Path(__file__).resolve().parents[2] / "metrics/challenge_accuracy/README.md"
 FAST = {"n_bootstrap": 50}

@@ -10,7 +10,7 @@ import evaluate
 import pytest
 
 import hf_fairness
-from hf_fairness.measure.winomt_data import read_translations, read_winomt
+from hf_fairness.measure.translator.winomt_data import read_translations, read_winomt
 
 #: Columns of the gold files are in the order of the data: anti-stereotypical, pro-stereotypical, without a stereotype.
 STEREOTYPES = ["anti"] * 1584 + ["pro"] * 1584 + [""] * 720

@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from datasets import ClassLabel, Dataset
 
-from hf_fairness.measure.bias_direction import bias_direction
-from hf_fairness.measure.bias_score import BiasScore
+from hf_fairness.measure.encoder.bias_direction import bias_direction
+from hf_fairness.measure.encoder.bias_score import BiasScore
 from hf_fairness.refine import PERCENTILES, compensate, describe, random_subtract, replace, split, subtract
 from hf_fairness.report.refinement import write_histogram
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.augment import GroupVariants
-from hf_fairness.measure.polarity import polarity_accuracy as measure
+from hf_fairness.measure.classifier.polarity import polarity_accuracy as measure
 from hf_fairness.scores.polarity import polarity_accuracy
 
 ROWS = [

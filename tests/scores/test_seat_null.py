@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hf_fairness.measure.stimuli import load_test, sentences
+from hf_fairness.measure.encoder.stimuli import load_test, sentences
 from hf_fairness.scores.permutation import permutation_test
 from hf_fairness.scores.seat import associations, effect_size, seat_test
 from hf_fairness.scores.seat_suite import minimal_detectable_effect_size

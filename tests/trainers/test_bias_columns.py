@@ -8,7 +8,7 @@ import torch
 from bias_case import ARTEFACTS, NAMES, known_bias, make_classifier, make_pairs
 from datasets import Dataset
 
-from hf_fairness.measure.text_learners import EncoderLearner, TextLearner
+from hf_fairness.measure.classifier.text_learners import EncoderLearner, TextLearner
 from hf_fairness.refine import TextFeatures
 from hf_fairness.trainers import ClassifierLearner, add_bias_log_probs
 

@@ -11,8 +11,8 @@ import torch
 from data_diet_case import long_rows, make_classifier, make_texts, tokenize, wide_rows
 from transformers import HfArgumentParser, Trainer, TrainerCallback, TrainingArguments
 
-from hf_fairness.measure.importance import example_scores, logits_of
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.importance import example_scores, logits_of
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import ge
 from hf_fairness.scores.rankings import RANKINGS
 from hf_fairness.trainers import DataDietConfig, DataDietTrainer, GEPruningCallback

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from toy_translator import toy_model, toy_rows, toy_tokenizer
 
-from hf_fairness.measure.translation import translate
+from hf_fairness.measure.translator.translation import translate
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.trainers.averaging import average_weights
 from hf_fairness.trainers.gfst_training import TranslationLoss, encode_pairs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toy_translator import toy_model, toy_pairs, toy_tokenizer
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_fairness.measure.translation import translate
+from hf_fairness.measure.translator.translation import translate
 from hf_fairness.trainers import small_marian, small_tokenizer
 
 ITALIAN = [

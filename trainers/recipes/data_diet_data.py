@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.augment import CounterfactualSwap, RemoveTerms, SwapQuality
 from hf_fairness.maps import row_draw
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.refine import balance
 from hf_fairness.refine.columns import column_values
 from hf_fairness.scores.class_labels import Label, class_names, places, read_labels

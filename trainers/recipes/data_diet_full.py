@@ -22,8 +22,8 @@ from transformers import (
     set_seed,
 )
 
-from hf_fairness.measure.importance import example_scores, logits_of
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.importance import example_scores, logits_of
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_trainer import DataDietTrainer

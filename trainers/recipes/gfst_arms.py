@@ -19,7 +19,7 @@ from accelerate import PartialState
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.filters import PairLength
-from hf_fairness.measure.translation_languages import set_languages
+from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.runs import atomic_folder, atomic_write_text
 from hf_fairness.trainers.ccd_sweep import training_settings
 from hf_fairness.trainers.gfst_training import train_translator

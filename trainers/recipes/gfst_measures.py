@@ -11,9 +11,9 @@ from typing import Any
 from datasets import Dataset
 
 from hf_fairness.filters import LANGUAGES, GenderTagger
-from hf_fairness.measure.must_she import must_she
-from hf_fairness.measure.winomt import WinoMTConfig, winomt
-from hf_fairness.measure.winomt_data import as_rows
+from hf_fairness.measure.translator.must_she import must_she
+from hf_fairness.measure.translator.winomt import WinoMTConfig, winomt
+from hf_fairness.measure.translator.winomt_data import as_rows
 from hf_fairness.runs import atomic_write_json, atomic_write_text, content_key
 from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.trainers.recipes.gfst_arguments import CONTROL, GFST

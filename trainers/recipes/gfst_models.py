@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, Gener
 
 from hf_fairness.augment.nlu.models import open_model, opening
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
-from hf_fairness.measure.translation_languages import language_pair
+from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.utils import foreign_code_refused
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hf_fairness.measure.challenge import challenge_accuracy
-from hf_fairness.measure.challenge_sets import CHALLENGE_SETS, ChallengeSet, read_challenge_set
+from hf_fairness.measure.classifier.challenge import challenge_accuracy
+from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS, ChallengeSet, read_challenge_set
 from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, PairTask
 from hf_fairness.trainers.recipes.ibadr_job import Job
@@ -176,7 +176,7 @@ def probe(job: Job, pool: Dataset) -> dict[str, Any]:
     Returns:
         ``original`` and ``pool``: what ``partial_input`` returns, by cross-validation; empty for single texts.
     """
-    from hf_fairness.measure.partial_input import partial_input
+    from hf_fairness.measure.classifier.partial_input import partial_input
 
     columns = job.task.columns
     if len(columns) != 2:
@@ -199,7 +199,7 @@ def leakage(job: Job, added: Dataset, sets: Sequence[EvaluationSet]) -> dict[str
         added: rows that the pool grew by.
         sets: dev, test and challenge sets.
     """
-    from hf_fairness.measure.leakage import ngram_overlap
+    from hf_fairness.measure.classifier.leakage import ngram_overlap
 
     columns = job.task.columns
     theirs = {each.title: each.texts(columns) for each in sets if each.title != "dev"}

@@ -178,7 +178,7 @@ class Job:
         """
         if not len(rows):
             return np.zeros((0, len(self.task.label_names)))
-        from hf_fairness.measure.classifier import Classifier
+        from hf_fairness.measure.classifier.classifier import Classifier
 
         opened = Classifier(self.folder_or_id(name), device=self.device, show_progress=False)
         log_probabilities = class_log_probabilities(

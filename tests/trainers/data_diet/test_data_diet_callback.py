@@ -21,8 +21,8 @@ from data_diet_case import (
 from datasets import Dataset
 from transformers import DataCollatorWithPadding, Trainer, TrainerCallback
 
-from hf_fairness.measure.importance import example_scores
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.importance import example_scores
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.rankings import keep
 from hf_fairness.trainers import GEPruningCallback
 from hf_fairness.trainers.data_diet_config import PruningSettings

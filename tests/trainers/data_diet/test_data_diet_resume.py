@@ -12,7 +12,7 @@ from data_diet_case import BATCH, assert_equal_weights, live, make_classifier, m
 from datasets import Dataset
 from transformers import Trainer
 
-from hf_fairness.measure.pairs import read_pairs
+from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.trainers import GEPruningCallback
 
 

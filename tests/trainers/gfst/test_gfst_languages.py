@@ -9,7 +9,7 @@ import pytest
 from gfst_case import arguments, config
 from real_translators import CODES, real_translator
 
-from hf_fairness.measure import translation
+from hf_fairness.measure.translator import translation
 from hf_fairness.trainers import gfst_training
 from hf_fairness.trainers.recipes import run_gfst
 

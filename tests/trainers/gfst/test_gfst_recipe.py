@@ -12,7 +12,7 @@ from gfst_case import arguments, config, shows, stages
 from record_case import through_json, verdicts
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_fairness.measure.translation import translate
+from hf_fairness.measure.translator.translation import translate
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.gfst_record import gfst_record

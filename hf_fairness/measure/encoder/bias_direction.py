@@ -13,7 +13,7 @@ import numpy as np
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.encoders import BaseEncoder, as_encoder
-from hf_fairness.measure.bias_pairs import LISTS, Pairs, choose_pairs, pair_differences, two_groups
+from hf_fairness.measure.encoder.bias_pairs import LISTS, Pairs, choose_pairs, pair_differences, two_groups
 from hf_fairness.measure.model_keys import encoder_key
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.bias_score import direction_of, halves_stability

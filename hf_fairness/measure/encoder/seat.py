@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
-from hf_fairness.measure.seat_tests import resolve_tests
-from hf_fairness.measure.stimuli import AssociationTest
+from hf_fairness.measure.encoder.seat_tests import resolve_tests
+from hf_fairness.measure.encoder.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.seat import (
     CONVENTION,
@@ -90,7 +90,7 @@ def seat(
     Args:
         model: whatever ``as_encoder`` takes: a Hub id, a folder, a SentenceTransformer, word vectors, ...
         tests: names ("6", "weat6"), definitions as data, a JSON or YAML file of them, or None for the six gender
-            tests and the retention tests 1 and 2; see ``measure.seat_tests``.
+            tests and the retention tests 1 and 2; see ``measure.encoder.seat_tests``.
         reference: another model, for instance the one before mitigation; adds paired changes.
         n_samples: most partitions looked at by a permutation test.
         n_bootstrap: 0: no intervals; see the score for what is drawn.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.measure.text_learners import (
+from hf_fairness.measure.classifier.text_learners import (
     EncoderLearner,
     Learner,
     TextLearner,

@@ -12,9 +12,9 @@ import numpy as np
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.augment.rewrite import neutralize
 from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, as_encoder
-from hf_fairness.measure.bias_direction import BiasDirection, bias_direction
-from hf_fairness.measure.bias_pairs import two_groups
-from hf_fairness.measure.bias_words import (
+from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction
+from hf_fairness.measure.encoder.bias_pairs import two_groups
+from hf_fairness.measure.encoder.bias_words import (
     ExclusionList,
     TextWords,
     choose_importance,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.encoders import as_encoder
-from hf_fairness.measure.seat import DIRECTION, IDEAL, Embedded, run_tests, texts_of
-from hf_fairness.measure.seat_tests import resolve_tests
-from hf_fairness.measure.stimuli import AssociationTest, Templates, template_set, template_sets
+from hf_fairness.measure.encoder.seat import DIRECTION, IDEAL, Embedded, run_tests, texts_of
+from hf_fairness.measure.encoder.seat_tests import resolve_tests
+from hf_fairness.measure.encoder.stimuli import AssociationTest, Templates, template_set, template_sets
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
@@ -39,7 +39,7 @@ def seat_templates(
         tests: as in ``measure.seat``; sets that are given as ready sentences stay as they are, and at least one
             set of each test must be given as words.
         templates: names of template sets, or name to templates by kind of word (or to the name of a set of this
-            package, see ``measure.stimuli.template_set``); None means all of ``template_sets()``.
+            package, see ``measure.encoder.stimuli.template_set``); None means all of ``template_sets()``.
         n_samples: most partitions looked at by a permutation test.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
@@ -104,7 +104,7 @@ def _template_sets(templates: Sequence[str] | Mapping[str, str | Templates] | No
     if len(named) < 2:
         raise ValueError(
             f"A spread needs at least two template sets; got {', '.join(named) or 'none'}. For one set use "
-            f"measure.seat. Known: {', '.join(template_sets())}."
+            f"measure.encoder.seat. Known: {', '.join(template_sets())}."
         )
     for value in named.values():
         template_set(value)

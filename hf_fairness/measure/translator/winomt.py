@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hf_fairness.alignment import Aligner, Links, align, parse_pharaoh
 from hf_fairness.filters.genders import gender_tagger, predict_genders, rule_tagger
 from hf_fairness.filters.protocol import GenderTagger
-from hf_fairness.measure.winomt_data import as_rows, clusters_of, person_indices, texts_of
+from hf_fairness.measure.translator.winomt_data import as_rows, clusters_of, person_indices, texts_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.scores.winomt import compare_winomt

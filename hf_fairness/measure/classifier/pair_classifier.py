@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness._encoder_adapters import is_a
-from hf_fairness.measure.classifier import Classifier, PassOptions
+from hf_fairness.measure.classifier.classifier import Classifier, PassOptions
 
 EXPECTED = (
     "a Hub id or folder of a sequence classifier, a live one with tokenizer=..., or a function of two lists of texts"

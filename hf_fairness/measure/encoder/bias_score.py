@@ -12,8 +12,8 @@ import numpy as np
 from hf_fairness.attributes import Attribute, NameTable
 from hf_fairness.encoders import check_texts
 from hf_fairness.maps import MapFunction, Row, Texts
-from hf_fairness.measure.bias_direction import BiasDirection
-from hf_fairness.measure.bias_scorer import Scored, Scorer, make_scorer
+from hf_fairness.measure.encoder.bias_direction import BiasDirection
+from hf_fairness.measure.encoder.bias_scorer import Scored, Scorer, make_scorer
 from hf_fairness.runs import content_key
 from hf_fairness.scores.bias_score import WordBias, summarize_scores
 from hf_fairness.scores.statistics import N_BOOTSTRAP
@@ -48,7 +48,7 @@ class BiasScore(MapFunction):
 
     Example:
         >>> vectors = {"he": [-1, 0], "she": [1, 0], "is": [0, 1], "a": [0, 1], "nurse": [0.6, 0.8]}
-        >>> from hf_fairness.measure.bias_direction import bias_direction
+        >>> from hf_fairness.measure.encoder.bias_direction import bias_direction
         >>> direction = bias_direction(vectors, [("he", "she")])
         >>> BiasScore("text", vectors, direction=direction)({"text": "He is a nurse"})["text_bias_absolute"] > 0.0
         True
@@ -181,7 +181,7 @@ def bias_score(
 
     Example:
         >>> vectors = {"he": [-1, 0], "she": [1, 0], "a": [0, 1], "nurse": [3, 4], "boxer": [-3, 4]}
-        >>> from hf_fairness.measure.bias_direction import bias_direction
+        >>> from hf_fairness.measure.encoder.bias_direction import bias_direction
         >>> direction = bias_direction(vectors, [("he", "she")])
         >>> result = bias_score(["a nurse", "a boxer"], vectors, direction=direction)
         >>> [round(value, 3) for value in result["female"]], [round(value, 3) for value in result["male"]]

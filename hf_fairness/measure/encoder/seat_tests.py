@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.measure.stimuli import (
+from hf_fairness.measure.encoder.stimuli import (
     DEFAULT_TESTS,
     PUBLISHED,
     PURPOSES,

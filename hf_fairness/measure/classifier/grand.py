@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.measure.classifier import Classifier
-from hf_fairness.measure.layer_gradients import Calls, layer_square, plan_of, square
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.classifier.layer_gradients import Calls, layer_square, plan_of, square
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.scores.labels import Labels
 from hf_fairness.scores.statistics import Floats
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from typing_extensions import Unpack
 
-    from hf_fairness.measure.classifier import PassOptions
+    from hf_fairness.measure.classifier.classifier import PassOptions
 
 PARAMETERS = ("all", "last_layer")
 #: Relative difference from a plain backward at which the norms of a model are not believed.
@@ -54,7 +54,7 @@ def grand(
         parameters: "all": all that are trained (``requires_grad``), as published. "last_layer": weight and bias of the
             last linear layer, an approximation that needs no backward through the model.
         options: ``tokenizer``, ``device``, ``max_length``, ``show_progress``, ``distributed``: those of
-            :class:`~hf_fairness.measure.classifier.Classifier`.
+            :class:`~hf_fairness.measure.classifier.classifier.Classifier`.
 
     Returns:
         Shape (n,), not negative. Higher: the example would change the model more.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
-from hf_fairness.measure.translation_cache import TranslationCache
-from hf_fairness.measure.translation_languages import beginning, language_pair
+from hf_fairness.measure.translator.translation_cache import TranslationCache
+from hf_fairness.measure.translator.translation_languages import beginning, language_pair
 from hf_fairness.runs import content_key
 from hf_fairness.utils import FairnessWarning, progress
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hf_fairness.measure.classifier import Classifier
-from hf_fairness.measure.grand import check_head, gradient_norms, grand
-from hf_fairness.measure.pairs import Pairs
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.classifier.grand import check_head, gradient_norms, grand
+from hf_fairness.measure.classifier.pairs import Pairs
 from hf_fairness.scores.importance import el2n, ge
 from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.statistics import Floats
@@ -17,7 +17,7 @@ from hf_fairness.scores.statistics import Floats
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from hf_fairness.measure.classifier import PassOptions
+    from hf_fairness.measure.classifier.classifier import PassOptions
 
 __all__ = ["NAMES", "example_scores", "grand", "logits_of"]
 
@@ -33,7 +33,7 @@ def logits_of(model: Any, texts: Sequence[str], *, batch_size: int = 32, **optio
         texts: at least one.
         batch_size: texts per forward; batches hold texts of similar length.
         options: ``tokenizer``, ``device``, ``max_length``, ``show_progress``, ``distributed``: those of
-            :class:`~hf_fairness.measure.classifier.Classifier`.
+            :class:`~hf_fairness.measure.classifier.classifier.Classifier`.
 
     Returns:
         float64, shape (n, classes), in input order; in a launch of several processes the same on all.
@@ -65,13 +65,13 @@ def example_scores(
     Args:
         model: a Hub id, a folder, or a transformers (or PEFT) model for sequence classification.
         dataset: the data set.
-        pairs: what :func:`~hf_fairness.measure.pairs.read_pairs` found in it.
+        pairs: what :func:`~hf_fairness.measure.classifier.pairs.read_pairs` found in it.
         names: which scores, of ``NAMES``.
         batch_size: texts per forward.
         chunk_size: examples whose gradients are taken together, for GraNd.
         parameters: "all" or "last_layer", for GraNd; see :func:`grand`.
         options: ``tokenizer``, ``device``, ``max_length``, ``show_progress``, ``distributed``: those of
-            :class:`~hf_fairness.measure.classifier.Classifier`.
+            :class:`~hf_fairness.measure.classifier.classifier.Classifier`.
 
     Returns:
         Per name shape (n,), in the order of the examples. GE is 0 for examples without a counterfactual.

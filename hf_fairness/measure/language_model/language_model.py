@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness._encoder_adapters import is_a, split_pair
 from hf_fairness.augment.nlu.models import open_model, reference
-from hf_fairness.measure.token_scores import BATCH_TOKENS, CausalModel, MaskedModel, Query
+from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel, Query
 from hf_fairness.utils import FairnessWarning, opening_problem
 
 if TYPE_CHECKING:

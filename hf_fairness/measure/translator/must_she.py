@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.measure.winomt_data import as_rows
+from hf_fairness.measure.translator.winomt_data import as_rows
 from hf_fairness.scores.must_she import compare_must_she
 from hf_fairness.scores.must_she import must_she as score
 from hf_fairness.scores.statistics import N_BOOTSTRAP

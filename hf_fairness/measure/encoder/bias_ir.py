@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.encoders import BaseEncoder, as_encoder
-from hf_fairness.measure.grep_biasir import read_grep_biasir
+from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
 from hf_fairness.scores import bias_ir as scoring
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 from hf_fairness.scores.vectors import pair_cosines

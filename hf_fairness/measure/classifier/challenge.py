@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.measure.challenge_sets import ChallengeSet, challenge_set, read_challenge_set
-from hf_fairness.measure.pair_classifier import Names, classify_pairs, name_labels
+from hf_fairness.measure.classifier.challenge_sets import ChallengeSet, challenge_set, read_challenge_set
+from hf_fairness.measure.classifier.pair_classifier import Names, classify_pairs, name_labels
 from hf_fairness.scores import challenge as scoring
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 

@@ -15,8 +15,8 @@ def say_known_defects(text: str) -> None:
     """Log what is known to be wrong with a benchmark, once per process.
 
     It goes to the log and not into a warning: it is there on every run and says nothing of this one, so a test suite
-    that turns warnings into errors must not stop at it. Without logging set up Python prints it. Silence it with
-    ``logging.getLogger("hf_fairness.measure.benchmark_items").setLevel("ERROR")``; ``meta`` holds it too.
+    that turns warnings into errors must not stop at it. Without logging set up Python prints it. ``meta`` holds it too.
+    Silence it with ``logging.getLogger("hf_fairness.measure.language_model.benchmark_items").setLevel("ERROR")``.
     """
     logger.warning(text)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.measure.benchmark_items import read_columns, say_known_defects
-from hf_fairness.measure.language_model import MaskedModel, open_language_model
+from hf_fairness.measure.language_model.benchmark_items import read_columns, say_known_defects
+from hf_fairness.measure.language_model.language_model import MaskedModel, open_language_model
 from hf_fairness.scores import crows_pairs as scores_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 

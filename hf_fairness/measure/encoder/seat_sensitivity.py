@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hf_fairness.encoders import TransformersEncoder, Vectors, as_encoder, token_encoder
-from hf_fairness.measure.seat import DIRECTION, IDEAL, Embedded, texts_of, words_of
-from hf_fairness.measure.seat_tests import resolve_tests
-from hf_fairness.measure.stimuli import AssociationTest
+from hf_fairness.measure.encoder.seat import DIRECTION, IDEAL, Embedded, texts_of, words_of
+from hf_fairness.measure.encoder.seat_tests import resolve_tests
+from hf_fairness.measure.encoder.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.seat import Effect, effect, mean_absolute
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats

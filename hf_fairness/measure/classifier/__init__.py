@@ -1,0 +1,1 @@
+"""Measures of classifiers and of the rows that they are trained on."""

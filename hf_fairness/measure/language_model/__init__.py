@@ -1,0 +1,1 @@
+"""Measures of masked and causal language models."""
