@@ -153,7 +153,7 @@ def swapped(job: Job) -> Dataset:
 
 def refined(job: Job) -> Dataset:
     """Rows chosen by their bias score."""
-    from hf_fairness.measure.bias_score import BiasScore
+    from hf_fairness.measure.encoder.bias_score import BiasScore
     from hf_fairness.refine.percentile import check_percentile
 
     percentile = check_percentile(job.options["percentile"], "augment")  # before the long part

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hf_fairness.arguments import DataArguments, HeldOutArguments
 from hf_fairness.cli.sources import looks_local, missing, near_names
 
 if TYPE_CHECKING:
@@ -24,12 +26,79 @@ _FORMATS = {
 _ACCEPTED = f"a file ({', '.join(_FORMATS)}), a folder of such files, a saved data set, or an id of the Hub"
 
 
-def open_dataset(source: str, *, split: str = "train") -> Dataset:
+def open_rows(arguments: DataArguments) -> Dataset:
+    """The rows that ``--dataset``, ``--dataset_config`` and ``--dataset_split`` name.
+
+    Raises:
+        ValueError: none is named, or as :func:`open_dataset`.
+    """
+    if not arguments.dataset:
+        raise ValueError(f"--dataset is missing: {_ACCEPTED}.")
+    return open_dataset(arguments.dataset, config=arguments.dataset_config, split=arguments.dataset_split)
+
+
+def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) -> Dataset | None:
+    """The rows that ``--validation_dataset`` and ``--validation_split`` name, or those of the test part.
+
+    Args:
+        data: says which set a split is of where the part has no set of its own.
+        held_out: what was asked.
+        part: ``validation`` or ``test``.
+
+    Returns:
+        The rows; None where neither is named.
+
+    Raises:
+        ValueError: a set of several splits of which none is named, or as :func:`open_dataset`.
+    """
+    source: str | None = getattr(held_out, f"{part}_dataset")
+    split: str | None = getattr(held_out, f"{part}_split")
+    if source is not None:
+        return open_dataset(source, split=split or only_split(source, f"--{part}_split"))
+    if split is None:
+        return None
+    if Path(data.dataset).is_file():
+        raise ValueError(
+            f"--{part}_split {split}: a single file such as {data.dataset} has no splits. Name the file of the rows "
+            f"with --{part}_dataset."
+        )
+    return open_dataset(data.dataset, config=data.dataset_config, split=split)
+
+
+def only_split(source: str, flag: str) -> str:
+    """The split of a source that has one; of files it is ``train``.
+
+    Args:
+        source: as :func:`open_dataset` takes it.
+        flag: the option that names a split, for the message.
+
+    Raises:
+        ValueError: it has several, or as :func:`open_dataset`.
+    """
+    path = Path(source)
+    if (path / "dataset_dict.json").is_file():
+        splits: list[str] = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
+    elif path.is_file() or (path / "state.json").is_file() or looks_local(source, tuple(_FORMATS)):
+        return "train"
+    else:
+        from datasets import get_dataset_split_names
+
+        try:
+            splits = get_dataset_split_names(source)
+        except (OSError, ValueError):  # said in full where it is opened
+            return "train"
+    if len(splits) == 1:
+        return splits[0]
+    raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
+
+
+def open_dataset(source: str, *, config: str | None = None, split: str = "train") -> Dataset:
     """Open a data set as rows.
 
     Args:
         source: `demo` (the corpus of this package), a csv, tsv, json, jsonl, parquet or text file, a folder written by
             `Dataset.save_to_disk`, a folder of such files, or the id of a data set on the Hub.
+        config: which configuration to read of a data set that has several.
         split: which split to read where the source has several.
 
     Returns:
@@ -42,7 +111,7 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
     from datasets.exceptions import DatasetsError
 
     try:
-        rows = _open(source, split)
+        rows = _open(source, config, split)
     except DatasetsError as error:
         cause = error.__cause__ or error
         if isinstance(cause, UnicodeDecodeError):
@@ -58,10 +127,12 @@ def open_dataset(source: str, *, split: str = "train") -> Dataset:
     return rows
 
 
-def _open(source: str, split: str) -> Dataset:
+def _open(source: str, config: str | None, split: str) -> Dataset:
     from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
     path = Path(source)
+    if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
+        raise ValueError(f"--dataset_config {config}: {source} is one table and has no configurations. Leave it out.")
     if source == "demo":
         from hf_fairness.demo import corpus
 
@@ -84,19 +155,18 @@ def _open(source: str, split: str) -> Dataset:
             loaded = loaded[split]
         return loaded
     if path.is_dir():
-        return load_dataset(source, split=split)
+        return _load(source, config, split)
     if looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return _from_hub(source, split)
+    return _from_hub(source, config, split)
 
 
-def _from_hub(source: str, split: str) -> Dataset:
+def _from_hub(source: str, config: str | None, split: str) -> Dataset:
     """A data set of the Hub; where it is not to be had, the message says that no file is called so either."""
-    from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
     try:
-        return load_dataset(source, split=split)
+        return _load(source, config, split)
     except (OSError, DatasetsError) as error:  # not there, or out of reach
         near = near_names(source)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -104,6 +174,21 @@ def _from_hub(source: str, split: str) -> Dataset:
         raise ValueError(
             f"There is no file or folder {source}.{hint} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
         ) from error
+
+
+def _load(source: str, config: str | None, split: str) -> Dataset:
+    """A folder or an id with `datasets`; a configuration or split that is missing or wrong names the flag."""
+    from datasets import load_dataset
+
+    try:
+        return load_dataset(source, config, split=split)
+    except ValueError as error:
+        text = str(error).strip()
+        if "onfig name is missing" in text or "BuilderConfig" in text:
+            raise ValueError(f"{source}: --dataset_config names one of its configurations. {text}") from error
+        if "Unknown split" in text or "nknown split" in text:
+            raise ValueError(f"{source}: --dataset_split names one of its splits. {text}") from error
+        raise
 
 
 def _check_header(path: Path) -> None:
@@ -120,28 +205,16 @@ def _check_header(path: Path) -> None:
         raise ValueError(f"{path} has two columns {twice!r}. Rename one of them.")
 
 
-def open_other(source: str | None, dataset: str) -> Dataset | None:
-    """A further set beside a training set: a file, folder or id; or else the name of a split of that set.
-
-    Args:
-        source: what the user named; None for none.
-        dataset: the training set, as `open_dataset` takes it.
-
-    Returns:
-        The rows.
+def one_text_column(rows: Dataset, data: DataArguments) -> str:
+    """The column that ``--text_column`` names, or the only text column, for commands that read one.
 
     Raises:
-        ValueError: as :func:`open_dataset`; or a name that is no file, beside a training set without splits.
+        ValueError: several are named, or as :func:`text_column`.
     """
-    if source is None:
-        return None
-    if Path(source).exists() or "/" in source or looks_local(source, tuple(_FORMATS)):
-        return open_dataset(source)
-    if Path(dataset).is_file():
-        raise ValueError(
-            f"There is no file {source}, and a single file such as {dataset} has no splits. Expected {_ACCEPTED}."
-        )
-    return open_dataset(dataset, split=source)
+    wanted = data.text_column or [None]
+    if len(wanted) > 1:
+        raise ValueError(f"--text_column {' '.join(map(str, wanted))}: this reads one column of texts. Name one.")
+    return text_column(rows, wanted[0], data.dataset)
 
 
 def text_column(rows: Dataset, wanted: str | None, source: str) -> str:

@@ -122,7 +122,7 @@ def _data(arguments: IBADRArguments) -> dict[str, Any]:
 
 def _challenge(text: str) -> tuple[str, Any]:
     """Title and file of a published challenge set, or rows of one's own."""
-    from hf_fairness.measure.challenge_sets import CHALLENGE_SETS
+    from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
 
     title, _, place = text.partition("=")
     name = title.partition(":")[0]

@@ -143,7 +143,8 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def _hide_inherited(parser: argparse.ArgumentParser, classes: Sequence[type[Any]], common: Sequence[str]) -> None:
-    own = {name for cls in classes for name in inspect.get_annotations(cls)} | set(common)
+    ours = [base for cls in classes for base in cls.__mro__ if base.__module__.startswith("hf_fairness.")]
+    own = {name for cls in [*classes, *ours] for name in inspect.get_annotations(cls)} | set(common)
     for action in parser._actions:
         if action.dest not in own | {"help", "config", "help_all"}:
             action.help = argparse.SUPPRESS

@@ -1,0 +1,98 @@
+"""What every command can be told: the same dataclasses, so the same flags, wherever data, texts or results are meant.
+
+A command inherits those that it takes and adds its own. Names are those of `transformers.TrainingArguments` where it
+has one (`num_train_epochs`, `per_device_train_batch_size`, `use_cpu`); where a method trains several models a prefix
+says whose setting it is (`generator_learning_rate`), and without a prefix it is that of the model that comes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["DataArguments", "DeviceArguments", "HeldOutArguments", "LabelArguments", "ReportArguments"]
+
+
+@dataclass
+class DataArguments:
+    """Which rows are read, and which of their columns hold the texts."""
+
+    dataset: str = field(
+        default="",
+        metadata={
+            "help": "Rows to read: a csv, tsv, json, jsonl, parquet or text file, a folder of such files, a saved data "
+            "set, or an id on the Hub."
+        },
+    )
+    dataset_config: str | None = field(
+        default=None, metadata={"help": "Configuration of a data set that has several, such as mnli of nyu-mll/glue."}
+    )
+    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
+    text_column: list[str] | None = field(
+        default=None, metadata={"help": "Column of the texts; default: `text`, or the only text column."}
+    )
+    max_rows: int | None = field(default=None, metadata={"help": "Use at most this many rows; default: all."})
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: fewer than one row.
+        """
+        if self.max_rows is not None and self.max_rows < 1:
+            raise ValueError(f"max_rows is {self.max_rows}, expected 1 or more.")
+
+
+@dataclass
+class HeldOutArguments:
+    """Rows that a model is chosen on and reported on: a file, folder or id of their own, or a split of the data set."""
+
+    validation_dataset: str | None = field(
+        default=None, metadata={"help": "Rows to stop and choose on, as --dataset; default: see --validation_split."}
+    )
+    validation_split: str | None = field(
+        default=None,
+        metadata={
+            "help": "Split of --validation_dataset, or without one of --dataset; default: a part of the training rows."
+        },
+    )
+    test_dataset: str | None = field(
+        default=None, metadata={"help": "Rows to report on, as --dataset; default: see --test_split."}
+    )
+    test_split: str | None = field(
+        default=None, metadata={"help": "Split of --test_dataset, or without one of --dataset."}
+    )
+
+
+@dataclass
+class LabelArguments:
+    """Where the labels of the rows are."""
+
+    label_column: str = field(default="label", metadata={"help": "Column of the labels: numbers or names."})
+
+
+@dataclass
+class DeviceArguments:
+    """Where models run, for commands whose other settings are no `TrainingArguments`; the name is theirs."""
+
+    use_cpu: bool = field(default=False, metadata={"help": "Stay off the accelerator; default: what is there."})
+
+    @property
+    def device(self) -> str | None:
+        """For plain Python functions: ``"cpu"``, or None for what is there."""
+        return "cpu" if self.use_cpu else None
+
+
+@dataclass
+class ReportArguments:
+    """How the report calls what was made, and which texts it may show."""
+
+    name: str | None = field(
+        default=None, metadata={"help": "How the report calls what was made or measured; default: after the model."}
+    )
+    show_texts: int = field(
+        default=0,
+        metadata={
+            "help": "Show so many of the texts in the report (never in a card). Reports are files that people send on: "
+            "default none."
+        },
+    )
