@@ -87,7 +87,7 @@ def sets(every: int = 1) -> dict[str, Dataset]:
         if part != "test":
             table["swapped"] = read(f"Twitter_{name}_gender_swap", text="tweet")["text"]
         found[part] = table
-    found["group_set"] = read("iptts_gender_madlib", text="text", label="Class", group="gender")
+    found["group_dataset"] = read("iptts_gender_madlib", text="text", label="Class", group="gender")
     return {name: Dataset.from_dict({key: values[::every] for key, values in t.items()}) for name, t in found.items()}
 
 
@@ -112,7 +112,7 @@ def study(output_dir: Path, *, quick: bool = False, cache: str | None = None) ->
     cache = cache or str(output_dir / "vectors")
     texts = sets(10 if quick else 1)
     arguments = DataDietArguments(
-        minilm_path(),
+        model_name_or_path=minilm_path(),
         counterfactual_column="swapped",
         group_column="group",
         n_seeds=2 if quick else CONFIG["seeds"],

@@ -227,19 +227,20 @@ def data_diet(folder: Path) -> list[str]:
     table = rows(100, 3)[:]
     table["group"] = ["female" if text.startswith(("she", "queen")) else "male" for text in table["text"]]
     words += [
-        "--group_set",
+        "--group_dataset",
         kill_world.write_csv(folder / "groups.csv", table),
         "--rankings",
         "healthy_random",
         "random",
     ]
-    return [*words, "--n_seeds", "3", "--epochs", "4"]
+    return [*words, "--n_seeds", "3", "--num_train_epochs", "4"]
 
 
 def data_diet_full(folder: Path) -> list[str]:
     """The same with whole models."""
     words = [*kill_world.make_diet(folder)["data-diet full"].words, "--dataset", str(folder / "train.csv")]
-    return [*words, "--validation", str(folder / "dev.csv"), "--epochs", "6", "--learning_rate", "0.01"]
+    words += ["--validation_dataset", str(folder / "dev.csv"), "--num_train_epochs", "6"]
+    return [*words, "--learning_rate", "0.01"]
 
 
 def versions(folder: Path) -> str:

@@ -13,6 +13,8 @@ from pathlib import Path
 from hf_fairness.attributes.loading import load_attribute
 from hf_fairness.attributes.model import Attribute, NamePair
 
+#: What options such as `--names` are given for the names of the attribute's own file, and for none.
+BUILT_IN, NO_NAMES = "built-in", "none"
 #: Headings that a file may use for the column of the groups, beside the name of the attribute.
 _GROUP_HEADINGS = ("group", "sex")
 _STATEMENT = re.compile(r"#\s*(source|date)\s*:\s*(.+)", re.IGNORECASE)
@@ -76,6 +78,26 @@ def with_names(attribute: Attribute, names: bool | str | Path | NameTable) -> tu
         raise TypeError(f"names must be True, False, a path or what load_names gave; got {names!r}.")
     table = names if isinstance(names, NameTable) else load_names(names, attribute=attribute)
     return table.apply(attribute), True
+
+
+def names_option(given: str) -> bool | str:
+    """What transforms take as ``names`` for the word of an option.
+
+    Args:
+        given: ``built-in`` for the names of the attribute's file, ``none`` for none, or the path of a table.
+
+    Raises:
+        ValueError: no such file.
+
+    Example:
+        >>> names_option("built-in"), names_option("none")
+        (True, False)
+    """
+    if given in (BUILT_IN, NO_NAMES):
+        return given == BUILT_IN
+    if not Path(given).is_file():
+        raise ValueError(f"--names {given}: there is no such file. Expected {BUILT_IN}, {NO_NAMES} or a CSV file.")
+    return given
 
 
 def load_names(

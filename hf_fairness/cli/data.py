@@ -65,12 +65,40 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
     return open_dataset(data.dataset, config=data.dataset_config, split=split)
 
 
-def only_split(source: str, flag: str) -> str:
+def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:
+    """The rows of a further data set: those of ``--{name}_dataset``, ``--{name}_config`` and ``--{name}_split``.
+
+    Args:
+        name: beginning of the flags, which messages name.
+        source: as :func:`open_dataset` takes it; None where there is no such set.
+        config: which configuration to read of a data set that has several.
+        split: None takes the only one.
+
+    Returns:
+        The rows; None where no source is named.
+
+    Raises:
+        ValueError: a configuration or split without a source, several splits of which none is named, or as
+            :func:`open_dataset`.
+    """
+    if source is None:
+        for part, value in (("config", config), ("split", split)):
+            if value is not None:
+                raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
+        return None
+    try:
+        return open_dataset(source, config=config, split=split or only_split(source, f"--{name}_split", config))
+    except ValueError as error:
+        raise ValueError(str(error).replace("--dataset_", f"--{name}_")) from error
+
+
+def only_split(source: str, flag: str, config: str | None = None) -> str:
     """The split of a source that has one; of files it is ``train``.
 
     Args:
         source: as :func:`open_dataset` takes it.
         flag: the option that names a split, for the message.
+        config: which configuration is meant of a data set that has several.
 
     Raises:
         ValueError: it has several, or as :func:`open_dataset`.
@@ -78,13 +106,17 @@ def only_split(source: str, flag: str) -> str:
     path = Path(source)
     if (path / "dataset_dict.json").is_file():
         splits: list[str] = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
-    elif path.is_file() or (path / "state.json").is_file() or looks_local(source, tuple(_FORMATS)):
+    elif (
+        path.is_file()
+        or (path / "state.json").is_file()
+        or (not path.is_dir() and looks_local(source, tuple(_FORMATS)))
+    ):
         return "train"
     else:
         from datasets import get_dataset_split_names
 
         try:
-            splits = get_dataset_split_names(source)
+            splits = get_dataset_split_names(source, config)
         except (OSError, ValueError):  # said in full where it is opened
             return "train"
     if len(splits) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import open_dataset, open_other, text_column
+from hf_fairness.cli.data import one_text_column, open_held_out, open_named, open_rows
 from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
@@ -26,10 +26,13 @@ EPILOG = """examples:
   a grid on frozen features, on a laptop:
     hf-fairness data-diet sentence-transformers/all-MiniLM-L6-v2 --dataset tweets.csv --output_dir out
   with sets of your own and group metrics on templates:
-    hf-fairness data-diet MODEL --dataset train.csv --validation dev.csv --test test.csv \\
-        --group_set templates.csv --group_column gender
+    hf-fairness data-diet MODEL --dataset train.csv --validation_dataset dev.csv --test_dataset test.csv \\
+        --group_dataset templates.csv --group_column gender
+  comments and IPTTS as `hf-fairness build-dataset` writes them:
+    hf-fairness data-diet MODEL --dataset jigsaw_unintended_bias --text_column text --test_split test_public \\
+        --positive_label toxic --group_dataset iptts --group_split test --group_column group
   fine-tuning LoRA adapters in every cell, on a GPU, experiment 2 only:
-    hf-fairness data-diet roberta-base --dataset train.csv --mode full --lora --experiments 2 --n_seeds 5
+    hf-fairness data-diet roberta-base --dataset train.csv --mode full --use_peft --experiments 2 --n_seeds 5
 
 No number of the report shows that a model is fair; read flip rate, positive rate and AUC beside each parity.
 """
@@ -62,17 +65,15 @@ def run(
     hub = hub or HubOptions()
     wanted = repositories(hub, arguments.output_dir, more)
     check_logins(wanted, hub.hub_token)
-    if not arguments.dataset:
-        raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels.")
-    train = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    train = open_rows(arguments)
     check_models(model_name_or_path=arguments.model_name_or_path, stability_models=arguments.stability_models)
     result = run_data_diet(
         arguments,
         train,
-        text_column=text_column(train, arguments.text_column, arguments.dataset),
-        validation=open_other(arguments.validation, arguments.dataset),
-        test=open_other(arguments.test, arguments.dataset),
-        group_set=None if arguments.group_set is None else open_dataset(arguments.group_set),
+        text_column=one_text_column(train, arguments),
+        validation=open_held_out(arguments, arguments, "validation"),
+        test=open_held_out(arguments, arguments, "test"),
+        group_dataset=open_named("group", arguments.group_dataset, arguments.group_config, arguments.group_split),
     )
     if is_main_process():
         print_report(result)

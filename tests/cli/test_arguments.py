@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from hf_fairness.arguments import DataArguments, HeldOutArguments
-from hf_fairness.cli.data import one_text_column, only_split, open_held_out, open_rows
+from hf_fairness.cli.data import one_text_column, only_split, open_held_out, open_named, open_rows
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,29 @@ def test_configurations_of_a_folder_of_parquet(parquet: Path) -> None:
         open_rows(DataArguments(dataset=str(parquet), dataset_config="rte"))
     with pytest.raises(ValueError, match="--dataset_split names one of its splits"):
         open_rows(DataArguments(dataset=str(parquet), dataset_config="mnli", dataset_split="dev"))
+
+
+def test_a_further_set_has_flags_of_its_own(splits: str, parquet: Path, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    built.mkdir()
+    Dataset.from_dict({"text": ["mine"]}).to_parquet(str(built / "test-00000-of-00001.parquet"))
+    for source, config, split, wanted in (
+        (splits, None, "test", "test"),
+        (str(built), None, None, "mine"),
+        (str(parquet), "sst2", "validation", "sst2 validation"),
+    ):
+        rows = open_named("group", source, config, split)
+        assert rows is not None
+        assert rows["text"][:] == [wanted]
+    assert open_named("group", None, None, None) is None
+    for given, message in (
+        ((None, None, "test"), "--group_split test says what to read of --group_dataset"),
+        ((splits, None, None), "say which with --group_split"),
+        ((str(parquet), None, "train"), "--group_config names one of its configurations"),
+        ((str(parquet), "mnli", "dev"), "--group_split names one of its splits"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            open_named("group", *given)
 
 
 def test_a_command_that_reads_one_column_refuses_several(splits: str) -> None:

@@ -21,7 +21,7 @@ from hf_fairness.report import summarize
 
 GRID = [
     *("--first_fractions", "0", "0.5", "1", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.1", "0.3"),
-    *("--max_auc_drop", "0.5", "--batch_size", "32"),
+    *("--max_auc_drop", "0.5", "--per_device_train_batch_size", "32"),
 ]
 
 
@@ -55,8 +55,19 @@ def bert(tmp_path_factory) -> str:
 
 
 def test_fast_mode_from_a_shell(files, tmp_path):
-    words = ["data-diet", files["encoder"], "--dataset", files["train"], "--validation", files["dev"]]
-    words += ["--group_set", files["groups"], "--n_seeds", "2", "--n_init", "1", "--epochs", "3", "--hidden", "8"]
+    words = ["data-diet", files["encoder"], "--dataset", files["train"], "--validation_dataset", files["dev"]]
+    words += [
+        "--group_dataset",
+        files["groups"],
+        "--n_seeds",
+        "2",
+        "--n_init",
+        "1",
+        "--num_train_epochs",
+        "3",
+        "--hidden",
+        "8",
+    ]
     words += ["--learning_rate", "0.005", "--output_dir", str(tmp_path / "out"), *GRID]
     words += ["--name", "Ours | <b>"]
     done = subprocess.run(
@@ -103,8 +114,25 @@ def test_fast_mode_from_a_shell(files, tmp_path):
 @pytest.mark.parametrize("lora", [False, True])
 def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
     words = ["--model_name_or_path", bert, "--dataset", files["dev"], "--mode", "full", "--n_seeds", "1"]
-    words += ["--n_init", "1", "--epochs", "2", "--experiments", "2", "--rankings", "healthy_random", "--device", "cpu"]
-    words += ["--learning_rate", "0.005", "--output_dir", str(tmp_path / "out"), *GRID, *(["--lora"] if lora else [])]
+    words += [
+        "--n_init",
+        "1",
+        "--num_train_epochs",
+        "2",
+        "--experiments",
+        "2",
+        "--rankings",
+        "healthy_random",
+        "--use_cpu",
+    ]
+    words += [
+        "--learning_rate",
+        "0.005",
+        "--output_dir",
+        str(tmp_path / "out"),
+        *GRID,
+        *(["--use_peft"] if lora else []),
+    ]
     found = data_diet.main(words)
     assert found["best"]["ranking"] == "healthy_random"
     assert found["table"]["cda"]["n_rows"] > found["table"]["healthy_random"]["n_rows"]
@@ -117,6 +145,6 @@ def test_errors_say_what_to_do(files, tmp_path):
     with pytest.raises(ValueError, match="--dataset is missing"):
         data_diet.main(["model"])
     with pytest.raises(ValueError, match="has no splits"):
-        data_diet.main([files["encoder"], "--dataset", files["train"], "--test", "test"])
+        data_diet.main([files["encoder"], "--dataset", files["train"], "--test_split", "test"])
     with pytest.raises(ValueError, match="no column 'class'"):
         data_diet.main([files["encoder"], "--dataset", files["train"], "--label_column", "class"])

@@ -157,10 +157,10 @@ def test_data_diet(fake_hub, tmp_path, mode):
         files = {path.name: path.read_bytes() for path in Path(bert).iterdir()}
         fake_hub.repos["models", "tester/base"] = Repo({"0" * 40: files})
     words = ["data-diet", "tester/base" if mode == "fast" else bert, "--dataset", train, "--max_auc_drop", "0.9"]
-    words += ["--n_seeds", "1", "--n_init", "1", "--epochs", "2", "--experiments", "2", "--device", "cpu"]
+    words += ["--n_seeds", "1", "--n_init", "1", "--num_train_epochs", "2", "--experiments", "2", "--use_cpu"]
     words += ["--rankings", "healthy_random", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.3"]
-    words += ["--batch_size", "32", "--learning_rate", "0.005", "--output_dir", tmp_path / "it"]
-    words += ["--mode", "fast" if mode == "fast" else "full", *(["--lora"] if mode == "lora" else [])]
+    words += ["--per_device_train_batch_size", "32", "--learning_rate", "0.005", "--output_dir", tmp_path / "it"]
+    words += ["--mode", "fast" if mode == "fast" else "full", *(["--use_peft"] if mode == "lora" else [])]
     words += ["--push_to_hub", "--push_artefacts", "rows"]
     printed = push(fake_hub, tmp_path / "it", words, DIET, mode, bert, train)
     assert printed.count("Pushed to") == printed.count("Nothing to push") == 2

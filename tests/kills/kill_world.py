@@ -103,9 +103,10 @@ def make_diet(folder: Path) -> dict[str, Command]:
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 16}
     bert = save_tiny_bert(folder / "bert", words, **sizes)
     encoder = vectors(folder / "words.txt")
-    common = ["--max_auc_drop", "0.9", "--n_init", "1", "--epochs", "2", "--batch_size", "32", "--device", "cpu"]
+    common = ["--max_auc_drop", "0.9", "--n_init", "1", "--num_train_epochs", "2", "--use_cpu"]
+    common += ["--per_device_train_batch_size", "32"]
     common += ["--factual_fractions", "0.5", "--counterfactual_fractions", "0.3", "--learning_rate", "0.005"]
-    fast = ["data-diet", encoder, "--dataset", train, "--validation", dev, "--n_seeds", "2", "--hidden", "8"]
+    fast = ["data-diet", encoder, "--dataset", train, "--validation_dataset", dev, "--n_seeds", "2", "--hidden", "8"]
     full = ["data-diet", bert, "--dataset", dev, "--mode", "full", "--n_seeds", "1", "--experiments", "2"]
     return {
         "data-diet": Command([*fast, *common, "--first_fractions", "0", "1"]),

@@ -8,7 +8,7 @@ import torch
 
 from hf_fairness.trainers.recipes.data_diet_heads import Heads, HeadSettings
 
-SETTINGS = HeadSettings(hidden=7, epochs=3, batch_size=16, learning_rate=0.01, n_classes=3)
+SETTINGS = HeadSettings(hidden=7, num_train_epochs=3, per_device_train_batch_size=16, learning_rate=0.01, n_classes=3)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,9 @@ def test_a_head_learns_the_same_beside_others_and_alone(texts):
 
 def test_training_is_adam_on_the_cross_entropy(texts):
     features, labels, _ = texts
-    settings = HeadSettings(hidden=7, epochs=4, batch_size=90, learning_rate=0.01, n_classes=3)
+    settings = HeadSettings(
+        hidden=7, num_train_epochs=4, per_device_train_batch_size=90, learning_rate=0.01, n_classes=3
+    )
     heads = Heads([5], 5, settings)
     layers = network(heads, 0)
     heads.fit(features, labels, [np.arange(90)], decay=False)

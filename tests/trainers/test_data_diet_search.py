@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from diet_world import rows, vectors
 from record_case import through_json, verdicts
 
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*the choice fell on b = 0:hf_fa
 SMALL = {
     "n_seeds": 6,
     "n_init": 3,
-    "epochs": 8,
+    "num_train_epochs": 8,
     "hidden": 16,
     "learning_rate": 5e-3,
     "factual_fractions": [0.5],
@@ -50,7 +51,7 @@ def encoder(tmp_path_factory) -> str:
 
 
 def arguments(encoder: str, folder: Path, **changes) -> DataDietArguments:
-    return DataDietArguments(encoder, output_dir=str(folder), **{**SMALL, **changes})
+    return DataDietArguments(model_name_or_path=encoder, output_dir=str(folder), **{**SMALL, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +220,7 @@ def test_the_saved_head_predicts_as_the_chosen_cell_did(found, encoder):
 def test_a_killed_grid_goes_on(encoder, tmp_path, monkeypatch):
     """The third cell dies; the second run trains the missing cells only and ends where an undisturbed one does."""
     sets = {"validation": rows(200, 1), "test": rows(200, 2)}
-    quick = {"n_seeds": 2, "n_init": 1, "epochs": 2, "experiments": [2]}
+    quick = {"n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "experiments": [2]}
     train, whole, trained = rows(300, 0), grid.run_cell, []
 
     def dies(learner, data, scores, arguments, cell):
@@ -293,10 +294,13 @@ def test_the_choice_keeps_the_limit_in_the_mean(encoder, tmp_path):
         }
     )
     cells = [grid.Cell("random", a, 0.3) for a in (0.5, 0.4, 0.3)]
-    settings = DataDietArguments(encoder, output_dir=str(tmp_path))
+    settings = DataDietArguments(model_name_or_path=encoder, output_dir=str(tmp_path))
     assert choose(found, cells, settings)["name"] == "random-a0.4-b0.3"
     assert choose(found, cells[2:], settings) is None
-    assert choose(found, cells, DataDietArguments(encoder, max_auc_drop=0.05))["name"] == "random-a0.3-b0.3"
+    assert (
+        choose(found, cells, DataDietArguments(model_name_or_path=encoder, max_auc_drop=0.05))["name"]
+        == "random-a0.3-b0.3"
+    )
 
 
 def test_numbers_over_seeds():
@@ -316,15 +320,17 @@ def test_numbers_over_seeds():
         ({"max_auc_drop": 3.0}, "3 % is 0.03"),
         ({"rankings": ["healthy"]}, "Unknown ranking 'healthy'"),
         ({"experiments": [3]}, "experiments is"),
-        ({"lora": True}, "needs mode='full'"),
-        ({"select_by": "demographic_parity"}, "needs a group_set"),
-        ({"epochs": 1}, "epochs is 1"),
+        ({"use_peft": True}, "needs --mode full"),
+        ({"select_by": "demographic_parity"}, "needs --group_dataset"),
+        ({"num_train_epochs": 1}, "num_train_epochs is 1"),
         ({"n_seeds": 0}, "n_seeds is 0"),
+        ({"lora_dropout": 1.0}, "lora_dropout is 1.0"),
+        ({"max_rows": 0}, "max_rows is 0"),
     ],
 )
 def test_bad_arguments_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        DataDietArguments("model", **changes)
+        DataDietArguments(model_name_or_path="model", **changes)
 
 
 def test_bad_data_is_refused(encoder, tmp_path):
@@ -341,7 +347,48 @@ def test_bad_data_is_refused(encoder, tmp_path):
         prepare(settings, good.map(lambda row, number: {"label": number % 3}, with_indices=True))
 
 
-QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "epochs": 2, "max_auc_drop": 1.0}
+def test_rows_and_names_are_those_that_were_asked_for(encoder, tmp_path):
+    table = {
+        "text": ["she was kind", "he was mean", "Mary was kind", "Blorf was mean", "it rained"],
+        "label": [0, 1] * 2 + [1],
+    }
+    file = tmp_path / "names.csv"
+    file.write_text("# source: a test\n# date: 2020\nname,group,count\nQuux,female,10\nBlorf,male,10\n")
+    sets = {name: Dataset.from_dict(table) for name in ("validation", "test")}
+    changed = {}
+    for names in ("built-in", "none", str(file)):
+        settings = arguments(encoder, tmp_path, names=names, max_rows=4)
+        found = prepare(settings, Dataset.from_dict(table), **sets)
+        assert (found.n, len(found.test.texts)) == (4, 5)
+        changed[names] = found.train.counterfactuals[2:]
+    assert changed["built-in"][0].split()[0] != "Mary"
+    assert changed["built-in"][1] == "Blorf was mean"
+    assert changed["none"] == ["Mary was kind", "Blorf was mean"]
+    assert changed[str(file)] == ["Mary was kind", "Quux was mean"]
+    with pytest.raises(ValueError, match="--names nothing: there is no such file"):
+        prepare(arguments(encoder, tmp_path, names="nothing"), Dataset.from_dict(table), **sets)
+
+
+def test_texts_stand_in_the_report_alone_and_only_where_asked_for(found, encoder, tmp_path):
+    shutil.copytree(found["files"]["json"].parent.parent, tmp_path / "out")
+    assert not found["record"].texts
+    card = (found["model"] / "README.md").read_bytes()
+    shown = run_data_diet(
+        arguments(encoder, tmp_path / "out", show_texts=3), rows(1200, 0), validation=rows(400, 1), test=rows(600, 2)
+    )
+    ((title, items),) = shown["record"].texts.items()
+    assert "largest GE scores" in title
+    scores = [float(item.rpartition("(")[2].rstrip(")")) for item in items]
+    assert len(items) == 3
+    assert scores == sorted(scores, reverse=True)
+    texts = set(rows(1200, 0)["text"][:])
+    assert all(item.partition(" / ")[0] in texts for item in items)
+    page = html.unescape(shown["files"]["html"].read_text())
+    assert all(item in page for item in items)
+    assert (shown["model"] / "README.md").read_bytes() == card
+
+
+QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "max_auc_drop": 1.0}
 
 
 @pytest.mark.parametrize(

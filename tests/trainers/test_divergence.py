@@ -123,7 +123,7 @@ def test_an_encoder_too(config, triples, tiny_bert, tmp_path):
 def test_heads_too():
     draws = np.random.default_rng(0)
     features, labels = draws.normal(size=(64, 8)).astype(np.float32), draws.integers(0, 2, 64)
-    heads = Heads([0, 1], 8, HeadSettings(epochs=3, learning_rate=math.inf))
+    heads = Heads([0, 1], 8, HeadSettings(num_train_epochs=3, learning_rate=math.inf))
     with pytest.raises(DivergedError, match="after epoch 1 of 3"):
         heads.fit(features, labels, [np.arange(64)] * 2)
 

@@ -21,7 +21,7 @@ TEXTS = [f"{who} {did} on day {day}" for who in ("she", "he") for did in ("ran",
 
 
 def diet(labels, **changes):
-    made = DataDietArguments("unused", **changes)
+    made = DataDietArguments(model_name_or_path="unused", **changes)
     return prepare_diet(made, Dataset.from_dict({"text": TEXTS, "label": labels}))
 
 
@@ -75,7 +75,7 @@ def test_names_of_a_class_label_are_the_classes():
     feature = ClassLabel(names=["calm", "angry"])
     texts = rows([0, 1] * 20).cast_column("label", feature)
     for wanted in (None, "angry", "1"):
-        found = prepare_diet(DataDietArguments("unused", positive_label=wanted), texts)
+        found = prepare_diet(DataDietArguments(model_name_or_path="unused", positive_label=wanted), texts)
         assert (found.classes, found.positive) == (["calm", "angry"], 1)
     assert diet([1.0, 0.0] * 20).classes == ["0", "1"]
     assert diet([9, 10] * 20).positive == 1  # by size, not by first character
@@ -109,7 +109,7 @@ def test_held_out_parts_have_their_share_of_every_label_and_group():
     labels = [int(text.startswith("she")) for text in texts]
     table = Dataset.from_dict({"text": texts, "label": labels})
     for seed in range(5):
-        found = prepare_diet(DataDietArguments("unused", seed=seed), table)
+        found = prepare_diet(DataDietArguments(model_name_or_path="unused", seed=seed), table)
         for part in (found.validation, found.test):
             about = [text.split()[0] for text in part.texts]
             assert len(about) == 30

@@ -14,7 +14,7 @@ import json
 import logging
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ SCORES = "scores.npz"
 #: What the card of a model shows it on.
 EXAMPLE = "She was kind."
 #: Arguments that change where or whether something is computed, not what.
-PLACES = ("output_dir", "resume", "device", "features_cache")
+PLACES = ("output_dir", "resume", "use_cpu", "features_cache", "show_texts")
 
 CONVENTION = (
     "paired: the same texts with their group words flipped, changed texts only, 1 - |difference of positive rates| "
@@ -69,7 +69,7 @@ def run_data_diet(
     text_column: str = "text",
     validation: Dataset | None = None,
     test: Dataset | None = None,
-    group_set: Dataset | None = None,
+    group_dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Score, search, choose, train and report.
 
@@ -79,7 +79,7 @@ def run_data_diet(
         text_column: column of the texts, in all sets.
         validation: texts to choose fractions on; None holds out a tenth of the training texts.
         test: texts to report on; None likewise.
-        group_set: texts of different groups with labels, for group metrics.
+        group_dataset: texts of different groups with labels, for group metrics.
 
     Returns:
         The report: ``data``, ``table``, ``choices``, ``best``, ``cautions``, ``curves``, ``trade_off``, ``stability``,
@@ -93,7 +93,8 @@ def run_data_diet(
         RunLockedError: another run works in the same folder.
     """
     check_packages(*REPORT)
-    data = prepare(arguments, train, text_column=text_column, validation=validation, test=test, group_set=group_set)
+    sets = {"validation": validation, "test": test, "group_dataset": group_dataset}
+    data = prepare(arguments, train, text_column=text_column, **sets)
     with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
         search = _Search(run, arguments, data)
         scores = search.scores()
@@ -101,10 +102,11 @@ def run_data_diet(
         report = search.report(scores, results)
         record = data_diet_record(report, name=arguments.name)
         model = search.model(scores, report, record)
-        files = stage_report(run, lambda: record, report, inputs=[report, arguments.name])
+        shown = replace(record, texts=search.texts(scores))  # of the report alone: cards are public
+        files = stage_report(run, lambda: shown, report, inputs=[report, arguments.name, shown.texts])
         return {
             **report,
-            "record": record,
+            "record": shown,
             "files": files,
             "model": model,
             "artefacts": {} if model is None else search.artefacts(scores, report, record),
@@ -145,6 +147,7 @@ class _Search:
 
         def work(folder: Path) -> dict[str, Any]:
             start, cache = time.perf_counter(), self.arguments.features_cache
+            logger.info("Encoding %s texts with %s.", f"{len(texts):,}", _reader_name(model))
             file = None if cache is None else Path(cache) / f"{content_key(self._model_key(model))}.npz"
             return {**encode(model, texts, folder, device=self.arguments.device, cache=file), "seconds": _since(start)}
 
@@ -170,6 +173,12 @@ class _Search:
 
         def work(folder: Path) -> dict[str, Any]:
             start = time.perf_counter()
+            logger.info(
+                "Scoring %s examples over %d short runs for each of %d seeds.",
+                f"{self.data.n:,}",
+                arguments.n_init,
+                len(arguments.seeds),
+            )
             found = learner.example_scores(arguments.seeds, n_init=arguments.n_init, after=arguments.score_after_epochs)
             _save_arrays(folder / SCORES, found)
             return {"seconds": _since(start)}
@@ -182,12 +191,12 @@ class _Search:
         a = self.arguments
         how = [
             a.mode,
-            a.lora,
+            [a.use_peft, a.lora_r, a.lora_alpha, a.lora_dropout],
             a.seeds,
             a.n_init,
             a.score_after_epochs,
-            a.epochs,
-            a.batch_size,
+            a.num_train_epochs,
+            a.per_device_train_batch_size,
             a.learning_rate,
             a.hidden,
         ]
@@ -195,13 +204,14 @@ class _Search:
 
     def grid(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, Any]]:
         """Every cell for every seed; finished cells of a killed run are kept."""
+        cells = [cell.name for cell in all_cells(self.arguments)]
 
         def work(folder: Path) -> dict[str, Any]:
             start = time.perf_counter()
+            logger.info("Training %d cells for each of %d seeds.", len(cells), len(self.arguments.seeds))
             run_grid(self.learner(), self.data, scores, self.arguments, folder)
             return {"seconds": _since(start)}
 
-        cells = [cell.name for cell in all_cells(self.arguments)]
         inputs = [self.run.key("scores"), self.data_key, cells, self.arguments.counterfactual_base]
         self.run.stage("grid", work, inputs=inputs, keep_partial=True)
         return run_grid(self.learner(), self.data, scores, self.arguments, self.run.folder("grid"), show_progress=False)
@@ -214,6 +224,7 @@ class _Search:
         chosen, card = self.chosen(report), artefact_card(self.about(report, record))
 
         def work(folder: Path) -> dict[str, Any]:
+            logger.info("Training the chosen cell: %s.", chosen.name)
             found = self._final(chosen, scores, folder)
             atomic_write_text(folder / CARD, card)
             return found
@@ -221,6 +232,14 @@ class _Search:
         inputs = [self.run.key("grid"), asdict(chosen), self.arguments.seed, self.data.classes, card]
         self.run.stage("model", work, inputs=inputs, version=2)
         return self.run.folder("model")
+
+    def texts(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, tuple[str, ...]]:
+        """The training texts with the largest GE scores beside what they are swapped to, as many as are to be shown."""
+        train, means = self.data.train, scores["ge"].mean(axis=0)
+        rows = np.flatnonzero(train.changed)
+        rows = rows[np.argsort(-means[rows], kind="stable")][: self.arguments.show_texts]
+        shown = tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in rows)
+        return {"Training texts with the largest GE scores, and what they are swapped to": shown} if shown else {}
 
     def chosen(self, report: dict[str, Any]) -> Cell:
         """The cell that was chosen."""
@@ -336,7 +355,7 @@ class _Search:
         for caution in found["cautions"]:
             warnings.warn(caution, FairnessWarning, stacklevel=3)
         shown = {key: value for key, value in asdict(arguments).items() if key not in PLACES}
-        for key in ("model_name_or_path", "dataset", "validation", "test", "group_set"):
+        for key in ("model_name_or_path", "dataset", "validation_dataset", "test_dataset", "group_dataset", "names"):
             shown[key] = _reader_name(shown[key])
         shown["stability_models"] = [_reader_name(name) for name in arguments.stability_models or []]
         seeds = len(arguments.seeds)

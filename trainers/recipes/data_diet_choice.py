@@ -124,7 +124,7 @@ def cautions(
             shares = ", ".join(f"{kept} at b = {share:g}" for share, kept in sorted(few.items()))
             found.append(
                 f"{ranking} spends its share on texts without a counterfactual, which it ranks first; of {changed} "
-                f"counterfactuals it keeps {shares}. Count b in those that there are: counterfactual_base=changed."
+                f"counterfactuals it keeps {shares}. Count b in those that there are: --counterfactual_base changed."
             )
     for ranking, choice in choices.items():
         if choice is None or not RANKINGS[ranking].scores:

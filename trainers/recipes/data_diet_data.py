@@ -13,6 +13,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.attributes.names import names_option, with_names
 from hf_fairness.augment import CounterfactualSwap, RemoveTerms, SwapQuality
 from hf_fairness.maps import row_draw
 from hf_fairness.measure.classifier.pairs import read_pairs
@@ -152,17 +153,17 @@ def prepare(
     text_column: str = "text",
     validation: Dataset | None = None,
     test: Dataset | None = None,
-    group_set: Dataset | None = None,
+    group_dataset: Dataset | None = None,
 ) -> DietData:
     """Make the counterfactuals and number the labels.
 
     Args:
-        arguments: columns, attribute, and the seed of the split.
+        arguments: columns, attribute, names, ``max_rows``, and the seed of the split.
         train: training texts; without the other sets, a tenth of every label and group is held out for each.
         text_column: column of the texts, in all sets.
         validation: texts to choose fractions on.
         test: texts to report on.
-        group_set: texts of different groups with the columns of texts, labels and groups.
+        group_dataset: texts of different groups with the columns of texts, labels and groups.
 
     Returns:
         The data.
@@ -170,7 +171,11 @@ def prepare(
     Raises:
         ValueError: a missing column, labels that are missing or unknown, one class only, no text with terms.
     """
-    attribute = load_attribute(arguments.attribute, language=arguments.language)
+    attribute, names = with_names(
+        load_attribute(arguments.attribute, language=arguments.language), names_option(arguments.names)
+    )
+    if arguments.max_rows is not None:
+        train = train.select(range(min(len(train), arguments.max_rows)))
     column = arguments.label_column
     sets = {"train": train, "validation": validation, "test": test}
     sets = {name: rows for name, rows in sets.items() if rows is not None}
@@ -180,7 +185,7 @@ def prepare(
     positive = _positive(classes, arguments.positive_label, known)
     numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
     for name, rows in sets.items():
-        _check(rows, [text_column], name)
+        _check(rows, text_column, name, "--text_column")
     parts = {name: (rows, np.arange(len(rows))) for name, rows in sets.items()}
     missing = [name for name in ("validation", "test") if name not in sets]
     if missing:
@@ -189,21 +194,25 @@ def prepare(
             parts[name] = train, chosen
     splits = {
         name: _split(
-            rows.select(chosen), numbers[name if name in sets else "train"][chosen], text_column, attribute, arguments
+            rows.select(chosen),
+            numbers[name if name in sets else "train"][chosen],
+            text_column,
+            attribute,
+            names,
+            arguments,
         )
         for name, (rows, chosen) in parts.items()
     }
     groups = None
-    if group_set is not None:
-        _check(group_set, [text_column, arguments.group_column], "group_set")
+    if group_dataset is not None:
+        _check(group_dataset, text_column, "group", "--text_column")
+        members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
         groups = GroupTexts(
-            [str(text) for text in column_values(group_set, text_column)],
-            np.array([str(group) for group in _labels(group_set, arguments.group_column, "group_set")]),
-            places(_labels(group_set, column, "group_set"), classes, f"Column {column!r} of the group_set"),
+            [str(text) for text in column_values(group_dataset, text_column)],
+            np.array([str(group) for group in members]),
+            places(_labels(group_dataset, column, "group"), classes, f"Column {column!r} of the group set"),
         )
-    return DietData(
-        **splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=arguments.names
-    )
+    return DietData(**splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=names)
 
 
 def _about(rows: Dataset, text_column: str, attribute: Attribute) -> list[str]:
@@ -228,14 +237,16 @@ def _hold_out(strata: Sequence[Hashable], missing: Sequence[str], *, seed: int) 
     return {"train": np.sort(order[len(missing) * size :]), **found}
 
 
-def _check(rows: Dataset, columns: Sequence[str], name: str) -> None:
-    missing = [column for column in columns if column not in rows.column_names]
-    if missing:
-        raise ValueError(f"The {name} set has no column {missing[0]!r}. Its columns: {', '.join(rows.column_names)}.")
+def _check(rows: Dataset, column: str, name: str, flag: str) -> None:
+    if column not in rows.column_names:
+        raise ValueError(
+            f"The {name} set has no column {column!r}. Name one of its columns with {flag}: "
+            f"{', '.join(rows.column_names)}."
+        )
 
 
-def _labels(rows: Dataset, column: str, name: str) -> list[Label]:
-    _check(rows, [column], name)
+def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column") -> list[Label]:
+    _check(rows, column, name, flag)
     names = getattr(rows.features[column], "names", None)
     return read_labels(column_values(rows, column), f"Column {column!r} of the {name} set", names=names)
 
@@ -258,7 +269,7 @@ def _positive(classes: Sequence[str], wanted: str | None, names: Sequence[str] |
     if names is not None and wanted not in classes and wanted.isdecimal() and int(wanted) < len(names):
         wanted = names[int(wanted)]
     if wanted not in classes:
-        raise ValueError(f"positive_label is {wanted!r}; the labels are {', '.join(classes)}.")
+        raise ValueError(f"--positive_label is {wanted!r}; the labels are {', '.join(classes)}.")
     return list(classes).index(wanted)
 
 
@@ -267,6 +278,7 @@ def _split(
     labels: NDArray[np.int64],
     text_column: str,
     attribute: Attribute,
+    names: bool,
     arguments: DataDietArguments,
 ) -> Split:
     """One set with its counterfactuals: those it has, or swaps that the quality filter accepts."""
@@ -274,7 +286,7 @@ def _split(
     given = column is not None and column in rows.column_names
     if not given:
         column = f"{text_column}_counterfactual"
-        options: dict[str, Any] = {"attribute": attribute, "names": arguments.names}
+        options: dict[str, Any] = {"attribute": attribute, "names": names}
         rows = rows.select_columns([text_column]).map(CounterfactualSwap(text_column, **options), batched=True)
         rows = rows.map(SwapQuality(text_column, **options), batched=True)
     pairs = read_pairs(rows, text_column=text_column, counterfactual_column=column, label_column=None)

@@ -45,7 +45,7 @@ class FullLearner:
 
     Args:
         data: texts and labels.
-        arguments: model, LoRA, epochs, batch size, learning rate, device.
+        arguments: model, LoRA, epochs, batch size, learning rate, ``use_cpu``.
     """
 
     def __init__(self, data: DietData, arguments: DataDietArguments) -> None:
@@ -103,7 +103,7 @@ class FullLearner:
         )
         trainer.train()
         trainer.save_model(str(folder))
-        if arguments.lora:  # the adapters beside a whole model, which opens wherever the base model is
+        if arguments.use_peft:  # the adapters beside a whole model, which opens wherever the base model is
             merge_adapters(trainer.model, folder)
         shutil.rmtree(folder / "run", ignore_errors=True)
         (folder / "training_args.bin").unlink(missing_ok=True)
@@ -129,7 +129,8 @@ class FullLearner:
             history: list[NDArray[np.bool_]] = []
 
             def look(model: Any, history: list[NDArray[np.bool_]] = history) -> None:
-                options = {"tokenizer": self.tokenizer, "batch_size": self.arguments.batch_size}
+                batch_size = self.arguments.per_device_train_batch_size
+                options = {"tokenizer": self.tokenizer, "batch_size": batch_size, "show_progress": False}
                 logits = logits_of(model, data.train.texts, **options)
                 history.append(logits.argmax(axis=-1) == data.train.labels)
                 if len(history) == after:
@@ -153,10 +154,10 @@ class FullLearner:
     def _model(self, seed: int) -> Any:
         """The model with a new head, or with adapters on it."""
         set_seed(seed)
-        names = dict(enumerate(self.data.classes))
-        with foreign_code_refused(self.arguments.model_name_or_path):
+        names, arguments = dict(enumerate(self.data.classes)), self.arguments
+        with foreign_code_refused(arguments.model_name_or_path):
             model = AutoModelForSequenceClassification.from_pretrained(
-                self.arguments.model_name_or_path,
+                arguments.model_name_or_path,
                 num_labels=len(names),
                 id2label=names,
                 label2id={name: place for place, name in names.items()},
@@ -164,26 +165,32 @@ class FullLearner:
                 trust_remote_code=False,
             )
         full_precision(model)
-        if not self.arguments.lora:
+        if not arguments.use_peft:
             return model
         from peft import LoraConfig, TaskType, get_peft_model
 
-        return get_peft_model(model, LoraConfig(task_type=TaskType.SEQ_CLS))
+        lora = LoraConfig(
+            task_type=TaskType.SEQ_CLS,
+            r=arguments.lora_r,
+            lora_alpha=arguments.lora_alpha,
+            lora_dropout=arguments.lora_dropout,
+        )
+        return get_peft_model(model, lora)
 
     def _settings(self, folder: Path, seed: int) -> dict[str, Any]:
-        default = 1e-4 if self.arguments.lora else 2e-5
+        default = 1e-4 if self.arguments.use_peft else 2e-5
         rate = self.arguments.learning_rate
         return {
             "output_dir": str(folder),
             "seed": seed,
-            "num_train_epochs": self.arguments.epochs,
-            "per_device_train_batch_size": self.arguments.batch_size,
+            "num_train_epochs": self.arguments.num_train_epochs,
+            "per_device_train_batch_size": self.arguments.per_device_train_batch_size,
             "learning_rate": default if rate is None else rate,
             "save_strategy": "no",
             "logging_strategy": "no",
             "report_to": "none",
             "disable_tqdm": True,
-            "use_cpu": self.arguments.device == "cpu",
+            "use_cpu": self.arguments.use_cpu,
         }
 
     def _train(self, rows: Rows, seed: int, folder: Path, look: Callable[[Any], None] | None = None) -> Trainer:
@@ -205,7 +212,8 @@ class FullLearner:
         return trainer
 
     def _predict(self, model: Any, texts: list[str]) -> NDArray[np.float64]:
-        return softmax(logits_of(model, texts, tokenizer=self.tokenizer, batch_size=4 * self.arguments.batch_size))
+        size = 4 * self.arguments.per_device_train_batch_size
+        return softmax(logits_of(model, texts, tokenizer=self.tokenizer, batch_size=size, show_progress=False))
 
 
 class _Look(TrainerCallback):

@@ -33,15 +33,15 @@ class HeadSettings:
 
     Attributes:
         hidden: units of the hidden layer.
-        epochs: passes over the rows; the paper's 15.
-        batch_size: rows of a step.
+        num_train_epochs: passes over the rows; the paper's 15.
+        per_device_train_batch_size: rows of a step.
         learning_rate: of Adam, falling linearly to 0.
         n_classes: number of labels.
     """
 
     hidden: int = 64
-    epochs: int = 15
-    batch_size: int = 64
+    num_train_epochs: int = 15
+    per_device_train_batch_size: int = 64
     learning_rate: float = 1e-3
     n_classes: int = 2
 
@@ -57,7 +57,7 @@ class Heads:
     Example:
         >>> import numpy as np
         >>> features, labels = np.eye(2, dtype=np.float32), np.array([0, 1])
-        >>> heads = Heads([0, 1], 2, HeadSettings(hidden=8, epochs=50, learning_rate=0.1))
+        >>> heads = Heads([0, 1], 2, HeadSettings(hidden=8, num_train_epochs=50, learning_rate=0.1))
         >>> heads.fit(features, labels, [np.arange(2)] * 2).logits(features).argmax(axis=-1).tolist()
         [[0, 1], [0, 1]]
     """
@@ -82,7 +82,7 @@ class Heads:
         labels: NDArray[Any],
         rows: Sequence[NDArray[np.intp]],
         *,
-        epochs: int | None = None,
+        num_train_epochs: int | None = None,
         decay: bool = True,
         after_epoch: Callable[[int], object] | None = None,
     ) -> Heads:
@@ -95,7 +95,7 @@ class Heads:
             features: shape (n, width), shared by all heads.
             labels: class of each row, shape (n,).
             rows: for each head the rows that it is trained on.
-            epochs: None means those of the settings.
+            num_train_epochs: None means those of the settings.
             decay: whether the learning rate falls to 0; a short run that is to show an early state keeps it.
             after_epoch: called with the number of epochs done.
 
@@ -111,14 +111,14 @@ class Heads:
         from hf_fairness.trainers.divergence import DivergedError, all_finite
 
         sizes = [len(chosen) for chosen in rows]
-        steps = math.ceil(max(sizes, default=0) / self.settings.batch_size)
+        steps = math.ceil(max(sizes, default=0) / self.settings.per_device_train_batch_size)
         if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
             raise ValueError(
                 f"Each of the {len(self.seeds)} heads needs at least {max(steps, 1)} rows; got {sizes[:10]} rows."
             )
         inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
         own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
-        epochs = self.settings.epochs if epochs is None else epochs
+        epochs = self.settings.num_train_epochs if num_train_epochs is None else num_train_epochs
         optimizer, total = _Adam(self.parameters), steps * epochs
         for epoch in range(epochs):
             for batch, weights in self._batches(own, steps):
