@@ -36,7 +36,7 @@ def check_right(name: str, right: bool) -> None:
     if about.restricted and not right:
         raise PermissionError(
             f"{about.title} may not be redistributed ({about.licence_note or about.licence}), so it is not pushed. If "
-            "you have the right to publish it, say so with --i-have-the-right, and think of --private."
+            "you have the right to publish it, say so with --i_have_the_right, and think of --hub_private_repo."
         )
 
 
@@ -129,7 +129,13 @@ def _write(builder: RawDataset, config: str, place: Path) -> BuiltConfig:
 
 
 def push(
-    name: str, folder: str | os.PathLike[str], repo_id: str, *, private: bool = False, right: bool = False
+    name: str,
+    folder: str | os.PathLike[str],
+    repo_id: str,
+    *,
+    private: bool | None = None,
+    right: bool = False,
+    token: str | None = None,
 ) -> Published:
     """Publish a built folder in one commit; it takes the place of what was built and pushed before.
 
@@ -139,6 +145,7 @@ def push(
         repo_id: name of the repository on the Hub.
         private: whether a new repository is private.
         right: statement that these rows may be published by the caller.
+        token: of the Hub; None: that of the environment or of the login.
 
     Returns:
         What was done, see `hf_fairness.publishing.publish`.
@@ -150,7 +157,7 @@ def push(
     from huggingface_hub import DatasetCard, HfApi
 
     check_right(name, right)
-    api, files = HfApi(), folder_files(Path(folder))
+    api, files = HfApi(token=token), folder_files(Path(folder))
     if api.file_exists(repo_id, CARD, repo_type="dataset"):
         there = _configs(DatasetCard.load(api.hf_hub_download(repo_id, CARD, repo_type="dataset")))
         lost = sorted(there - _configs(DatasetCard.load(Path(folder, CARD))))
@@ -161,8 +168,8 @@ def push(
             )
     wanted = {path: file for path, file in files.items() if path.endswith(".parquet")}
     card = Path(folder, CARD).read_text(encoding="utf-8").replace(place_of(name), repo_id)
-    message = f"Build {name} with hf-fairness"
-    return publish({**wanted, CARD: card.encode()}, repo_id, repo_type="dataset", private=private, message=message)
+    how: dict[str, Any] = {"repo_type": "dataset", "private": private, "token": token}
+    return publish({**wanted, CARD: card.encode()}, repo_id, message=f"Build {name} with hf-fairness", **how)
 
 
 def _configs(card: Any) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
-from hf_fairness.cli.hub import check_login
+from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
@@ -20,8 +20,8 @@ retained utility. Writes report.html, record.json and report.md, the section of 
 says that a model is fair; each comes with its interval, its convention and what it does not show."""
 
 
-@dataclass
-class AuditArguments:
+@dataclass(kw_only=True)
+class AuditArguments(HubOptions):
     """What `hf-fairness audit` can be told."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to measure: id on the Hub, or a local folder."})
@@ -68,12 +68,15 @@ class AuditArguments:
     n_samples: int = field(default=N_SAMPLES, metadata={"help": "Most partitions a permutation test looks at."})
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
     seed: int = field(default=0, metadata={"help": "Seed of every draw."})
-    push_to_hub: str | None = field(
-        default=None,
+    push_to_hub: bool = field(
+        default=False,
         metadata={
-            "help": "Model's repository on the Hub whose card the section on bias is put into; nothing else in it "
-            "changes, and no text of yours is pushed."
+            "help": "Put the section on bias into the model's card on the Hub; nothing else in it changes, and no text "
+            "of yours is pushed."
         },
+    )
+    hub_model_id: str | None = field(
+        default=None, metadata={"help": "The model's repository, which must be there. Default: --model_name_or_path."}
     )
 
 
@@ -93,21 +96,13 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
     """Audit, write the report, print the table; the folder of the report is held from the start."""
     from hf_fairness.runs import hold_folder
 
-    if arguments.push_to_hub:
-        from huggingface_hub import HfApi
-
-        arguments.push_to_hub = check_login(arguments.push_to_hub)
-        if not HfApi().repo_exists(arguments.push_to_hub):
-            raise FileNotFoundError(
-                f"--push_to_hub {arguments.push_to_hub}: there is no such model on the Hub. Push the model first; this "
-                "command adds to its card."
-            )
+    repository = model_repository(arguments, arguments.model_name_or_path)
     with contextlib.ExitStack() as stack:
         stack.callback(hold_folder(Path(arguments.output), shared=True))
-        return _run(arguments)
+        return _run(arguments, repository)
 
 
-def _run(arguments: AuditArguments) -> dict[str, Any]:
+def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.audit import audit
     from hf_fairness.publishing import push_section
@@ -139,13 +134,13 @@ def _run(arguments: AuditArguments) -> dict[str, Any]:
         else:
             drawn = pictures(before.embeddings[first], after.embeddings[first])
             report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
-    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts", "push_to_hub"))
+    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts", *HUB_SETTINGS))
     record = audit_record(report, before=earlier, name=arguments.name, asked=asked)
     files = write_report(record, arguments.output, result={"after": report, "before": earlier})
     print_report({"record": record, "files": files})
-    if arguments.push_to_hub:
+    if repository is not None:
         metadata = card_metadata(record, mitigated=False)
-        print(push_section(arguments.push_to_hub, card_section(record), metadata))
+        print(push_section(repository, card_section(record), metadata, token=arguments.hub_token))
     return report
 
 

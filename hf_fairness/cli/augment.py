@@ -14,8 +14,8 @@ from hf_fairness.cli.augment_counts import Outcome, outcome
 from hf_fairness.cli.augment_jobs import Job, Method, asked
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
-from hf_fairness.cli.data import open_dataset, text_columns
-from hf_fairness.cli.hub import check_login
+from hf_fairness.cli.data import open_rows, text_columns
+from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import package_versions
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from hf_fairness.publishing import Published
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
-refine it (balance, subtract or compensate by bias score). Writes OUTPUT/data/*.parquet, OUTPUT/README.md, a card with
-every count and setting, and OUTPUT/augment.json. datasets.load_dataset(OUTPUT) opens it. No method makes data fair."""
+refine it (balance, subtract or compensate by bias score). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
+card with every count and setting, and OUTPUT_DIR/augment.json. datasets.load_dataset(OUTPUT_DIR) opens it. No method
+makes data fair."""
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
+#: Options that name a model.
+_MODELS = ("model_name_or_path", "forward", "backward")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
 _WRITTEN = frozenset({"data", "README.md", "augment.json"})
 
@@ -69,14 +72,15 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     from hf_fairness.runs import atomic_folder
 
     method = METHODS[arguments.method]
-    output = Path(arguments.output)
+    output = Path(arguments.output_dir)
     _check_place(output, arguments)
     if "base_url" not in options:  # a server has names of its own
-        check_models(**{name: options[name] for name in ("model", "forward", "backward") if name in options})
-    if arguments.push_to_hub:
-        arguments.push_to_hub = check_login(arguments.push_to_hub, repo_type="dataset")
+        check_models(**{name: options[name] for name in _MODELS if name in options})
+    repository = dataset_repository(arguments, arguments.output_dir)
     with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
-        rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
+        rows = open_rows(arguments)
+        if arguments.max_rows is not None:
+            rows = rows.select(range(min(len(rows), arguments.max_rows)))
         job = Job(
             method,
             rows,
@@ -87,22 +91,20 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
             arguments.on_missing,
         )
         done = outcome(job, method.run(job))
-        _write(folder, arguments, job, done)
+        _write(folder, arguments, job, done, repository)
     _print(done.counts)
     print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
-    if arguments.push_to_hub:
-        print(_push(output, arguments))
+    if repository is not None:
+        print(_push(output, arguments, repository))
     return done.counts
 
 
 def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options: dict[str, Any]) -> tuple[str, ...]:
-    if arguments.text_column and arguments.text_columns:
-        raise ValueError("Give --text_column or --text_columns, not both.")
-    wanted = [arguments.text_column] if arguments.text_column else arguments.text_columns
+    wanted = arguments.text_column
     if wanted is None and "group_column" in options:
         return ()  # the groups are there already
     if method.n_columns == 2 and len(wanted or ()) != 2:
-        raise ValueError(f"Method {arguments.method} needs two columns: --text_columns premise hypothesis.")
+        raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
     columns = text_columns(rows, wanted, arguments.dataset)
     if method.n_columns == 1 and len(columns) > 1:
         raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(columns)}. Run it once for each.")
@@ -113,13 +115,15 @@ def _check_place(output: Path, arguments: AugmentArguments) -> None:
     """Raise if the data would be replaced by what is made of them."""
     source = Path(arguments.dataset)
     if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
-        raise ValueError(f"{source} lies in {output}, which would be replaced. Choose another folder with --output.")
+        raise ValueError(
+            f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
+        )
 
 
 def _check_output(output: Path, arguments: AugmentArguments) -> None:
     """Raise unless the folder may be written: it is new or empty, or holds what this command wrote."""
     if output.exists() and not output.is_dir():
-        raise FileExistsError(f"{output} is a file. Choose another folder with --output.")
+        raise FileExistsError(f"{output} is a file. Choose another --output_dir.")
     inside = sorted(path.name for path in output.iterdir()) if output.exists() else []
     foreign = [name for name in inside if name not in _WRITTEN]
     if foreign:
@@ -140,21 +144,22 @@ def _split(arguments: AugmentArguments) -> str:
     return found[0] if found else "train"
 
 
-def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> None:
+def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome, repository: str | None) -> None:
     """Write rows, card and record."""
     from hf_fairness.runs import atomic_write_json
 
     if len(done.rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
-    settings = {name: value for name, value in dataclasses.asdict(arguments).items() if value is not None}
+    asked = dataclasses.asdict(arguments).items()
+    settings = {name: value for name, value in asked if value is not None and name != "hub_token"}
     record = {"arguments": settings, "options": _stated(job), "counts": done.counts, **job.facts}
     (folder / "data").mkdir()
     done.rows.to_parquet(folder / _file(arguments))
     atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-    _card(Path(arguments.output), arguments, job, done).save(folder / "README.md")
+    _card(arguments, job, done, repository).save(folder / "README.md")
 
 
-def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) -> Any:
+def _card(arguments: AugmentArguments, job: Job, done: Outcome, repository: str | None) -> Any:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.attributes.names import with_names
     from hf_fairness.report.dataset_card import Derivation, dataset_card
@@ -164,7 +169,7 @@ def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) ->
         attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
     stated = {k: _public(value) for k, value in _stated(job).items() if k not in ("attribute", "names")}
     usage = {name: value for name, value in job.facts.get("usage", {}).items() if value is not None}
-    name = (arguments.push_to_hub or output.resolve().name).rpartition("/")[2]
+    name = (repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2]
     return dataset_card(
         Derivation(
             name=name,
@@ -179,11 +184,11 @@ def _card(output: Path, arguments: AugmentArguments, job: Job, done: Outcome) ->
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=done.example if arguments.card_example else {},
+            example=done.example if arguments.card_examples else {},
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
-            repo_id=arguments.push_to_hub or "",
+            repo_id=repository or "",
         )
     )
 
@@ -228,14 +233,15 @@ def _print(counts: dict[str, Any]) -> None:
         print(f"{label:<{width}}  {value:>8}")
 
 
-def _push(folder: Path, arguments: AugmentArguments) -> Published:
+def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Published:
     """Publish data and card; the record stays, as it holds local paths."""
     from hf_fairness.publishing import CARD, folder_files, publish
 
     return publish(
         {path: file for path, file in folder_files(folder).items() if path.startswith("data/") or path == CARD},
-        str(arguments.push_to_hub),
+        repository,
         repo_type="dataset",
-        private=arguments.private,
+        token=arguments.hub_token,
+        private=arguments.hub_private_repo,
         message=f"Add data made with hf-fairness augment --method {arguments.method}",
     )

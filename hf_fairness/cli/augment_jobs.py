@@ -24,6 +24,10 @@ JUDGE = ("quality", "keep_rejected")
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
 
 
+#: Options that the classes call otherwise.
+_ARGUMENTS = {"model_name_or_path": "model"}
+
+
 @dataclass(frozen=True)
 class Method:
     """One way to rewrite or refine a data set.
@@ -105,7 +109,7 @@ class Job:
 
     def chosen(self, *names: str) -> dict[str, Any]:
         """Those of the named options that were given, as keyword arguments."""
-        found = {name: self.options[name] for name in names if name in self.options}
+        found = {_ARGUMENTS.get(name, name): self.options[name] for name in names if name in self.options}
         if "names" in found:
             found["names"] = self.names
         if "tagger" in found:
@@ -158,7 +162,7 @@ def refined(job: Job) -> Dataset:
 
     percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
     options = job.chosen("attribute", "batch_size", "device")
-    score = BiasScore(job.columns, job.options["model"], on_missing=job.on_missing, **options)
+    score = BiasScore(job.columns, job.options["model_name_or_path"], on_missing=job.on_missing, **options)
     rows = job.map(job.rows, score, "Scoring")
     columns = [f"{column}_bias_absolute" for column in job.columns]
     swaps = {} if "target" not in job.method.options else {**job.swap_options(), "text_columns": list(job.columns)}
@@ -188,7 +192,7 @@ def exchanged(job: Job) -> Dataset:
 
 def asked(job: Job) -> Dataset:
     """A chat model, asked for every text once."""
-    names = ("attribute", "model", "base_url", "prompt", "cache_dir")
+    names = ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir")
     config = LLMConfig(**job.chosen(*LLM))
     function = job.method.load()(job.columns[0], config=config, on_missing=job.on_missing, **job.chosen(*names))
     rows = job.map(job.rows, function, "Asking")

@@ -13,13 +13,13 @@ _UNJUDGED = "Nothing judged the added counterfactuals: broken ones may be among 
 _MODEL = "A model chose the words: its own biases and errors are in the texts."
 _CHOSEN = "Rows were chosen by a score of one model; compare with as many rows chosen at random before you credit it."
 
-_SCORE = ("model", "percentile", "batch_size", "device")
+_SCORE = ("model_name_or_path", "percentile", "batch_size", "device")
 _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
     jobs.refined,
     (*jobs.SWAP, *_SCORE),
-    required=("model", "percentile"),
+    required=("model_name_or_path", "percentile"),
     parallel=False,
     added="counterfactual",
     limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = {
         "hf_fairness.refine:subtract",
         jobs.refined,
         ("attribute", *_SCORE),
-        required=("model", "percentile"),
+        required=("model_name_or_path", "percentile"),
         parallel=False,
         limits=(_CHOSEN,),
     ),
@@ -120,8 +120,8 @@ METHODS: dict[str, Method] = {
         "add after each row one with words that a masked language model fills in",
         "hf_fairness.augment.nlu:MaskedSubstitution",
         jobs.one_column,
-        ("model", "rate", "top_k", "seed", "protect", "batch_size", "device"),
-        required=("model",),
+        ("model_name_or_path", "rate", "top_k", "seed", "protect", "batch_size", "device"),
+        required=("model_name_or_path",),
         n_columns=1,
         parallel=False,
         added="augmented",
@@ -142,7 +142,7 @@ METHODS: dict[str, Method] = {
         "ask a chat model for one version of each text per group and a neutral one",
         "hf_fairness.generation:LLMGroupVariants",
         jobs.asked,
-        ("attribute", "model", "base_url", "prompt", "cache_dir", *jobs.LLM),
+        ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *jobs.LLM),
         n_columns=1,
         parallel=False,
         batch_size=64,

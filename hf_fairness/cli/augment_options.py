@@ -7,24 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hf_fairness.arguments import DataArguments, DeviceArguments
 from hf_fairness.cli.augment_jobs import BUILT_IN, Method
 from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
 
 
-@dataclass
-class AugmentArguments:
+@dataclass(kw_only=True)
+class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     """Where the data comes from and goes to, and what is done with it."""
 
     dataset: str = field(
         metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
     )
     method: str = field(metadata={"help": "What to do; the methods are listed below."})
-    output: str = field(metadata={"help": "Folder to write."})
-    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
-    text_column: str | None = field(default=None, metadata={"help": "Column of the texts."})
-    text_columns: list[str] | None = field(
-        default=None, metadata={"help": "Columns of the texts, where they belong together (premise hypothesis)."}
+    output_dir: str = field(metadata={"help": "Folder to write."})
+    text_column: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Columns of the texts: one, or several that belong together (premise hypothesis). Default: `text`, "
+            "or the only text column."
+        },
     )
     on_missing: str = field(
         default="skip",
@@ -32,15 +36,18 @@ class AugmentArguments:
     )
     num_proc: int | None = field(default=None, metadata={"help": "Processes."})
     batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
-    card_example: bool = field(
+    card_examples: bool = field(
         default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
     )
     overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
-    push_to_hub: str | None = field(default=None, metadata={"help": "Repository on the Hub to upload the result to."})
-    private: bool = field(default=False, metadata={"help": "Make that repository private."})
     license: str | None = field(
         default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
     )
+
+    def __post_init__(self) -> None:
+        """Check what every command checks."""
+        DataArguments.__post_init__(self)
+        HubDatasetOptions.__post_init__(self)
 
 
 @dataclass
@@ -97,8 +104,7 @@ class ModelOptions:
     labels: list[str] | None = field(default=None, metadata={"help": "Labels whose rows are swapped (text-swap)."})
     wordnet: str | None = field(default=None, metadata={"help": "Folder of WordNet's files; default: that of nltk."})
     protect: str | None = field(default=None, metadata={"help": "Attribute whose terms are not replaced."})
-    model: str | None = field(default=None, metadata={"help": "Model: Hub id or folder."})
-    device: str | None = field(default=None, metadata={"help": "Where to run the model, for example cuda:0."})
+    model_name_or_path: str | None = field(default=None, metadata={"help": "Model: Hub id or folder."})
     forward: str | None = field(default=None, metadata={"help": "Model into the other language (paraphrase)."})
     backward: str | None = field(default=None, metadata={"help": "Model back (paraphrase)."})
     num_beams: int | None = field(default=None, metadata={"help": "Width of the beam search; default 1."})
@@ -153,10 +159,12 @@ def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence
     missing = [f"--{name}" for name in method.required if name not in found]
     if missing:
         raise ValueError(f"Method {arguments.method} needs {' and '.join(missing)}.")
-    if method is METHODS["llm"] and not {"model", "base_url"} & set(found):
-        raise ValueError("Method llm needs --model (a chat model) or --base_url (a server), or both.")
+    if method is METHODS["llm"] and not {"model_name_or_path", "base_url"} & set(found):
+        raise ValueError("Method llm needs --model_name_or_path (a chat model) or --base_url (a server), or both.")
     if "batch_size" in method.options and arguments.batch_size is not None:
         found["batch_size"] = arguments.batch_size
+    if "device" in method.options and arguments.device is not None:
+        found["device"] = arguments.device
     if not method.parallel and (arguments.num_proc or 1) > 1:
         raise ValueError(f"Method {arguments.method} runs in one process: leave out --num_proc.")
     return found

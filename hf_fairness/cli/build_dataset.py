@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.hub import check_login
+from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
 from hf_fairness.cli.parsing import parse
 
 if TYPE_CHECKING:
     from hf_fairness.dataset_scripts._card import BuiltConfig
 
 DESCRIPTION = """Build one of the data sets that the papers use: typed columns, stable ids, the splits of the source,
-and a card with licence, citation, columns, known defects and what one may not do with it. Writes OUTPUT/README.md and
-OUTPUT/CONFIGURATION/*.parquet, which datasets.load_dataset(OUTPUT, CONFIGURATION) opens."""
+and a card with licence, citation, columns, known defects and what one may not do with it. Writes OUTPUT_DIR/README.md
+and OUTPUT_DIR/CONFIGURATION/*.parquet, which datasets.load_dataset(OUTPUT_DIR, CONFIGURATION) opens."""
 
 
 @dataclass
-class BuildArguments:
+class BuildArguments(HubDatasetOptions):
     """What `hf-fairness build-dataset` can be told."""
 
-    name: str | None = field(default=None, metadata={"help": "Name of the data set; --list shows them."})
+    dataset: str | None = field(default=None, metadata={"help": "Name of the data set; --list shows them."})
     data_dir: str | None = field(
         default=None,
         metadata={
@@ -33,17 +33,20 @@ class BuildArguments:
             "only). Default: they are downloaded from their authors and compared with their checksums."
         },
     )
-    config_name: str | None = field(
+    dataset_config: str | None = field(
         default=None,
         metadata={"help": "Configurations, with commas between. Default: all whose raw files are there."},
     )
-    output: str | None = field(
+    output_dir: str | None = field(
         default=None, metadata={"help": "Folder to write. Default: NAME; with --push_to_hub none is kept."}
     )
-    push_to_hub: str | None = field(
-        default=None, metadata={"help": "Repository on the Hub, such as ORGANISATION/NAME, whose data are replaced."}
+    push_to_hub: bool = field(
+        default=False, metadata={"help": "Push data and card; what was built and pushed there before is replaced."}
     )
-    private: bool = field(default=False, metadata={"help": "Make a new repository private."})
+    hub_dataset_id: str | None = field(
+        default=None,
+        metadata={"help": "Repository, such as ORGANISATION/NAME. Default: name of output_dir, or NAME."},
+    )
     i_have_the_right: bool = field(
         default=False, metadata={"help": "State that you may publish these rows; restricted data are not pushed else."}
     )
@@ -60,7 +63,7 @@ class BuildArguments:
 def main(argv: Sequence[str]) -> dict[str, BuiltConfig]:
     """Run the command; returns what was built, by configuration."""
     (arguments,) = parse(
-        [BuildArguments], argv, prog="hf-fairness build-dataset", description=DESCRIPTION, positional="name"
+        [BuildArguments], argv, prog="hf-fairness build-dataset", description=DESCRIPTION, positional="dataset"
     )
     return run(arguments)
 
@@ -72,17 +75,19 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
     if arguments.show_list:
         _print_list()
         return {}
-    if arguments.name is None:
+    name = arguments.dataset
+    if name is None:
         raise ValueError("Name a data set, for example `hf-fairness build-dataset winomt`; --list shows all.")
     if arguments.push_to_hub:
-        check_right(arguments.name, arguments.i_have_the_right)
-        arguments.push_to_hub = check_login(arguments.push_to_hub, repo_type="dataset")
-    configs = [name.strip() for name in arguments.config_name.split(",")] if arguments.config_name else None
+        check_right(name, arguments.i_have_the_right)
+    repository = dataset_repository(arguments, arguments.output_dir or name)
+    chosen = arguments.dataset_config
+    configs = [config.strip() for config in chosen.split(",")] if chosen else None
     with _bars(), tempfile.TemporaryDirectory() as temporary:
-        keep = arguments.output is not None or arguments.push_to_hub is None
-        output = Path(arguments.output or arguments.name) if keep else Path(temporary, arguments.name)
+        keep = arguments.output_dir is not None or repository is None
+        output = Path(arguments.output_dir or name) if keep else Path(temporary, name)
         built = build(
-            arguments.name,
+            name,
             output,
             data_dir=arguments.data_dir,
             configs=configs,
@@ -93,9 +98,9 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
         _print_table([("configuration", "split", "rows"), *counts])
         if keep:
             print(f"\n{output / 'README.md'}")
-        if arguments.push_to_hub:
-            right = {"private": arguments.private, "right": arguments.i_have_the_right}
-            print(push(arguments.name, output, arguments.push_to_hub, **right))
+        if repository is not None:
+            access = {"private": arguments.hub_private_repo, "token": arguments.hub_token}
+            print(push(name, output, repository, right=arguments.i_have_the_right, **access))
     return built
 
 

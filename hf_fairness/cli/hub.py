@@ -20,6 +20,8 @@ MODEL = "model"
 #: Of artefacts that are no data sets.
 REPO_TYPES = {MODEL: "model", "generator": "model"}
 
+#: The flags that name a repository.
+_FLAGS = {"model": "--hub_model_id", "dataset": "--hub_dataset_id", "space": "--namespace"}
 _LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token with write access (hf.co/settings/tokens)"
 
 
@@ -35,7 +37,7 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
         ``NAMESPACE/NAME``.
 
     Raises:
-        ValueError: a name that the Hub does not take, or a token that cannot be one.
+        ValueError: a name that the Hub does not take, with the flag that names another; a token that cannot be one.
         PermissionError: no token, a token that is not accepted or may not write, or a foreign namespace.
         ConnectionError: the Hub is out of reach, or this process is told to stay offline.
     """
@@ -45,7 +47,8 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
     try:
         validate_repo_id(repo_id)
     except HFValidationError as error:
-        raise ValueError(f"Cannot push to {repo_id!r}: {error}") from error
+        said = str(error).strip().rstrip(".")
+        raise ValueError(f"Cannot push to {repo_id!r}: {said}. {_FLAGS[repo_type]} names the repository.") from error
     if token is not None and not re.fullmatch(r"[!-~]+", token):
         raise ValueError("The token of the Hub is empty or holds blanks or letters that no token has. Copy it anew.")
     user = _who(token)
@@ -111,19 +114,93 @@ def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | Non
 
 
 @dataclass
-class HubOptions:
-    """Where a command pushes to, for those whose other settings are no `TrainingArguments`; the names are theirs."""
+class HubAccess:
+    """How a command writes to the Hub, for those whose other settings are no `TrainingArguments`; names are theirs."""
 
-    push_to_hub: bool = field(default=False, metadata={"help": "Push the model that was made, with its card."})
-    hub_model_id: str | None = field(
-        default=None, metadata={"help": "Repository, such as ORGANISATION/NAME. Default: the name of output_dir."}
+    hub_private_repo: bool | None = field(
+        default=None, metadata={"help": "Make new repositories private.", "nargs": "?", "const": True}
     )
-    hub_private_repo: bool | None = field(default=None, metadata={"help": "Make new repositories private."})
     hub_token: str | None = field(default=None, metadata={"help": "Token of the Hub. Default: that of the login."})
 
     def __post_init__(self) -> None:
         """Keep the token out of messages."""
         hide_token(self)
+
+
+@dataclass
+class HubOptions(HubAccess):
+    """Where a command pushes a model to."""
+
+    push_to_hub: bool = field(default=False, metadata={"help": "Push the model that was made, with its card."})
+    hub_model_id: str | None = field(
+        default=None, metadata={"help": "Repository, such as ORGANISATION/NAME. Default: the name of output_dir."}
+    )
+
+
+@dataclass
+class HubDatasetOptions(HubAccess):
+    """Where a command pushes a data set to."""
+
+    push_to_hub: bool = field(default=False, metadata={"help": "Push the data that were made, with their card."})
+    hub_dataset_id: str | None = field(
+        default=None, metadata={"help": "Repository, such as ORGANISATION/NAME. Default: the name of output_dir."}
+    )
+
+
+#: Settings that say how something is pushed, and nothing of what it is.
+HUB_SETTINGS = ("push_to_hub", "hub_model_id", "hub_dataset_id", "hub_private_repo", "hub_token")
+
+
+def dataset_repository(options: HubDatasetOptions, output_dir: str) -> str | None:
+    """Repository that a data set is pushed to, which one may write to; None where nothing is to be pushed.
+
+    Args:
+        options: what was asked.
+        output_dir: whose name the repository has where no other is given.
+
+    Returns:
+        ``NAMESPACE/NAME``.
+
+    Raises:
+        ValueError: as :func:`check_login`.
+        OSError: as there.
+    """
+    if not options.push_to_hub:
+        return None
+    wanted = options.hub_dataset_id or Path(output_dir).resolve().name
+    return check_login(wanted, repo_type="dataset", token=options.hub_token)
+
+
+def model_repository(options: HubOptions, model: str) -> str | None:
+    """Repository of a model that is on the Hub, which one may write to; None where nothing is to be pushed.
+
+    Args:
+        options: what was asked.
+        model: the model that was measured, whose repository is meant where no other is given.
+
+    Returns:
+        ``NAMESPACE/NAME``.
+
+    Raises:
+        ValueError: a model in a folder, and no ``--hub_model_id``; or as :func:`check_login`.
+        FileNotFoundError: there is no such model on the Hub.
+        OSError: as :func:`check_login`.
+    """
+    if not options.push_to_hub:
+        return None
+    from huggingface_hub import HfApi
+
+    from hf_fairness.publishing import is_hub_id
+
+    if options.hub_model_id is None and not is_hub_id(model):
+        raise ValueError(f"--push_to_hub: {model} is no id on the Hub; name the repository with --hub_model_id.")
+    wanted = check_login(options.hub_model_id or model, token=options.hub_token)
+    if not HfApi(token=options.hub_token).repo_exists(wanted):
+        raise FileNotFoundError(
+            f"--hub_model_id {wanted}: there is no such model on the Hub. Push the model first; this command adds to "
+            "its card."
+        )
+    return wanted
 
 
 def more_artefacts(**public: str) -> type[Any]:

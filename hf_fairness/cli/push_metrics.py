@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.cli.hub import check_login
+from hf_fairness.cli.hub import HubAccess, check_login
 from hf_fairness.cli.parsing import parse
 from hf_fairness.utils import metric_path, progress
 
@@ -22,13 +22,12 @@ PACKAGE = "hf-fairness"
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 
 
-@dataclass
-class PushArguments:
+@dataclass(kw_only=True)
+class PushArguments(HubAccess):
     """What `hf-fairness push-metrics` can be told."""
 
     namespace: str = field(metadata={"help": "User or organisation on the Hub that the Spaces shall belong to."})
     only: list[str] | None = field(default=None, metadata={"help": "Push these metrics only, for example seat cced."})
-    private: bool = field(default=False, metadata={"help": "Make new Spaces private."})
     install_from: str | None = field(
         default=None,
         metadata={
@@ -150,13 +149,14 @@ def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> list
     from hf_fairness.publishing import publish
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
-    check_login(f"{arguments.namespace}/{next(iter(spaces))}", repo_type="space")  # before anything is made
+    first = f"{arguments.namespace}/{next(iter(spaces))}"
+    check_login(first, repo_type="space", token=arguments.hub_token)  # before anything is made
     rows: list[dict[str, Any]] = []
     for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
         repo_id, message = f"{arguments.namespace}/{name}", f"Metric {name} of hf-fairness {_version()}"
-        how: dict[str, Any] = {"repo_type": "space", "space_sdk": "gradio", "private": arguments.private}
+        how: dict[str, Any] = {"repo_type": "space", "space_sdk": "gradio", "private": arguments.hub_private_repo}
         try:
-            found = publish(files, repo_id, message=message, **how)
+            found = publish(files, repo_id, token=arguments.hub_token, message=message, **how)
         except OSError as error:
             done = ", ".join(row["metric"] for row in rows) or "none"
             raise RuntimeError(

@@ -37,7 +37,7 @@ def augment(tmp_path, capsys):
 
     def run(source: str, method: str, *words: object, out: str = "out", code: int = 0):
         folder = tmp_path / out
-        status = main(["augment", source, "--method", method, "--output", str(folder), *map(str, words)])
+        status = main(["augment", source, "--method", method, "--output_dir", str(folder), *map(str, words)])
         printed = capsys.readouterr()
         assert status == code, printed.err
         if code:

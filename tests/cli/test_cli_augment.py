@@ -41,7 +41,7 @@ def test_cda_on_every_kind_of_file(write, augment, kind):
 def test_the_card_states_what_was_done(write, augment):
     words = ("--names", "built-in", "--license", "cc-by-4.0")
     assert "brother" not in augment(write(".csv"), "cda", *words, out="quiet")[1]  # nobody asked for a row of theirs
-    _, card, _ = augment(write(".csv"), "cda", *words, "--card_example")
+    _, card, _ = augment(write(".csv"), "cda", *words, "--card_examples")
     gender = load_attribute("gender")
     assert number(card, "digest of the attribute") == gender.digest
     assert number(card, "given names") == "counted as terms"
@@ -59,7 +59,7 @@ def test_of_local_places_the_card_shows_the_name_only(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "c.txt").write_text("She left.\n")
-    assert main(["augment", "private/c.txt", "--method", "swap", "--output", "private/out"]) == 0
+    assert main(["augment", "private/c.txt", "--method", "swap", "--output_dir", "private/out"]) == 0
     card = (tmp_path / "private" / "out" / "README.md").read_text()
     assert number(card, "source") == "c.txt"
     assert "private" not in card
@@ -140,7 +140,7 @@ def test_no_judgement_when_not_wanted(write, augment):
 
 
 def test_two_columns_change_together(write, augment):
-    rows, card, _ = augment(write(".csv", PAIRS), "cda", "--text_columns", "premise", "hypothesis")
+    rows, card, _ = augment(write(".csv", PAIRS), "cda", "--text_column", "premise", "hypothesis")
     assert [row["premise"] for row in rows if row["counterfactual"]] == ["A woman eats.", "A boy sits."]
     assert [row["hypothesis"] for row in rows if row["counterfactual"]] == ["She eats rice.", "A boy stands."]
     assert number(card, "texts in premise: with terms") == "2"
@@ -169,7 +169,7 @@ def test_cds_is_drawn_by_the_seed(write, augment):
     ],
 )
 def test_columns_beside_the_text(write, augment, method, words, column, expected):
-    rows, card, _ = augment(write(".csv"), method, *words, "--card_example")
+    rows, card, _ = augment(write(".csv"), method, *words, "--card_examples")
     assert rows[0][column] == expected
     assert len(rows) == len(ROWS)
     assert number(card, "rows changed") == "4"
@@ -198,8 +198,8 @@ def test_text_swap_by_label_name(write, augment, tmp_path):
     names = ["entailment", "neutral", "contradiction"]
     rows = Dataset.from_list([{**row, "label": names.index(row["label"])} for row in PAIRS])
     rows.cast_column("label", ClassLabel(names=names)).save_to_disk(tmp_path / "saved")
-    words = ("--text_columns", "premise", "hypothesis", "--label_column", "label", "--labels", "neutral")
-    found, card, _ = augment(str(tmp_path / "saved"), "text-swap", *words, "--card_example")
+    words = ("--text_column", "premise", "hypothesis", "--label_column", "label", "--labels", "neutral")
+    found, card, _ = augment(str(tmp_path / "saved"), "text-swap", *words, "--card_examples")
     assert [row["premise"] for row in found if row["augmented"]] == ["He eats rice."]
     assert found.features["label"].names == names
     assert number(card, "rows added") == "1"

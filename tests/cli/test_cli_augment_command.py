@@ -20,7 +20,17 @@ from hf_fairness.runs import claim
 
 def test_a_subprocess_runs_the_same_command(write, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "hf_fairness", "augment", write(".csv"), "--method", "swap", "--output", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "hf_fairness",
+        "augment",
+        write(".csv"),
+        "--method",
+        "swap",
+        "--output_dir",
+        str(out),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "augment.json", "data"]
@@ -34,7 +44,7 @@ def test_a_subprocess_runs_the_same_command(write, tmp_path):
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
 def test_two_runs_into_one_folder_lose_nothing(write, augment, tmp_path, overwrite):
     """The second is refused while the first works, whatever it is told; then as if it came after it."""
-    source, words = write(".csv"), ["--method", "swap", "--output", str(tmp_path / "out"), *overwrite]
+    source, words = write(".csv"), ["--method", "swap", "--output_dir", str(tmp_path / "out"), *overwrite]
     command = [sys.executable, "-m", "hf_fairness", "augment", source, *words]
     runs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [run.communicate(timeout=300)[1] for run in runs]
@@ -64,7 +74,7 @@ def test_a_split_of_a_saved_folder(augment, tmp_path, capsys):
 
     rows = Dataset.from_list(ROWS)
     DatasetDict({"train": rows, "dev": rows.select([0, 1])}).save_to_disk(tmp_path / "saved")
-    words = ["augment", str(tmp_path / "saved"), "--method", "swap", "--output", str(tmp_path / "o")]
+    words = ["augment", str(tmp_path / "saved"), "--method", "swap", "--output_dir", str(tmp_path / "o")]
     assert main([*words, "--dataset_split", "dev"]) == 0
     found = load_dataset(str(tmp_path / "o"), cache_dir=str(tmp_path / "cache"))
     assert list(found) == ["dev"]
@@ -74,7 +84,7 @@ def test_a_split_of_a_saved_folder(augment, tmp_path, capsys):
 def test_markup_in_the_texts_stays_text(write, augment):
     rows = [{"text": "She | <b>saw</b>\n\n# https://x.org *him*"}]
     assert "## Example" not in augment(write(".jsonl", rows), "swap", out="quiet")[1]  # texts are private by default
-    _, card, _ = augment(write(".jsonl", rows), "swap", "--card_example")
+    _, card, _ = augment(write(".jsonl", rows), "swap", "--card_examples")
     example = card.split("## Example")[1].split("##")[0]
     assert "<b>" not in example
     assert "https://" not in example
@@ -108,22 +118,21 @@ def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
         ("swpa", (), "Unknown method 'swpa'. Did you mean 'swap'? Methods: swap, cda,"),
         ("swap", ("--text_column", "body"), "no column 'body'; its text columns are text"),
         ("swap", ("--text_column", "label"), "Column 'label' of"),
-        ("swap", ("--text_column", "text", "--text_columns", "text"), "not both"),
-        ("variants", ("--text_columns", "text", "other"), "reads one column; got text, other"),
-        ("text-swap", (), "needs two columns: --text_columns premise hypothesis"),
-        ("subtract", ("--model", "m"), "Method subtract needs --percentile"),
-        ("subtract", ("--percentile", 95), "Method subtract needs --model"),
-        ("mlm", (), "Method mlm needs --model"),
+        ("variants", ("--text_column", "text", "other"), "reads one column; got text, other"),
+        ("text-swap", (), "needs two columns: --text_column premise hypothesis"),
+        ("subtract", ("--model_name_or_path", "m"), "Method subtract needs --percentile"),
+        ("subtract", ("--percentile", 95), "Method subtract needs --model_name_or_path"),
+        ("mlm", (), "Method mlm needs --model_name_or_path"),
         ("paraphrase", (), "Method paraphrase needs --forward and --backward"),
-        ("llm", (), "Method llm needs --model (a chat model) or --base_url (a server)"),
-        ("compensate", ("--model", "m", "--percentile", 100), "percentile must lie in [1, 100)"),
-        ("subtract", ("--model", "m", "--percentile", 0), "percentile must lie in [1, 100)"),
+        ("llm", (), "Method llm needs --model_name_or_path (a chat model) or --base_url (a server)"),
+        ("compensate", ("--model_name_or_path", "m", "--percentile", 100), "percentile must lie in [1, 100)"),
+        ("subtract", ("--model_name_or_path", "m", "--percentile", 0), "percentile must lie in [1, 100)"),
         ("swap", ("--percentile", 95), "has no option --percentile; it belongs to subtract, compensate, replace"),
         ("cda", ("--seed", 3), "has no option --seed; it belongs to cds,"),
         ("cda", ("--temperature", 1), "has no option --temperature; it belongs to llm"),
         ("cds", ("--probability", 1.5), "--probability is 1.5, expected 1 or less"),
-        ("mlm", ("--model", "m", "--num_proc", 2), "runs in one process"),
-        ("llm", ("--model", "m", "--attempts", 0), "--attempts is 0, expected 1 or more"),
+        ("mlm", ("--model_name_or_path", "m", "--num_proc", 2), "runs in one process"),
+        ("llm", ("--model_name_or_path", "m", "--attempts", 0), "--attempts is 0, expected 1 or more"),
         ("swap", ("--attribute", "shoes"), "Unknown attribute 'shoes'"),
         ("swap", ("--attribute", "religion"), "A swap needs two groups"),
         ("swap", ("--label_column", "gold"), "no label column 'gold'; the columns are text, other, label"),
@@ -134,7 +143,7 @@ def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
 def test_bad_requests_end_in_one_line(write, augment, method, words, message):
     rows = [{"text": "She left.", "other": "x", "label": 1}]
     source = write(".csv", rows)
-    if "--text_column" not in words and "--text_columns" not in words:
+    if "--text_column" not in words:
         words = ("--text_column", "text", *words) if method != "text-swap" else words
     error = augment(source, method, *words, code=1)
     assert message in error
@@ -172,7 +181,8 @@ def test_push(fake_hub, write, tmp_path):
         source, out, tests = sys.argv[1:]
         sys.path.append(tests)
         from pulled import check_private, pull, run_card
-        words = ["augment", source, "--method", "cda", "--output", out, "--push_to_hub", "tester/fairer"]
+        words = ["augment", source, "--method", "cda", "--output_dir", out, "--push_to_hub"]
+        words += ["--hub_dataset_id", "tester/fairer"]
         assert main(words) == 0
         assert main([*words, "--overwrite"]) == 0  # a repository that exists is updated
         place = pull("tester/fairer", "dataset")

@@ -29,13 +29,13 @@ def test_rows_are_chosen_by_bias_score(write, augment, vectors):
     worst = "She is a lovely nurse."
     texts = ["Rain fell.", "The sky was grey.", "Trees stood.", "A nurse stood.", worst]
     source = write(".jsonl", [{"text": text} for text in texts])
-    words = ("--model", vectors, "--percentile", 75, "--batch_size", 2)
+    words = ("--model_name_or_path", vectors, "--percentile", 75, "--batch_size", 2)
     kept, card, _ = augment(source, "subtract", *words)
     assert kept["text"][:] == texts[:-1]
     assert number(card, "rows left out by the method") == "1"
     assert number(card, "percentile") == "75.0"
-    assert number(card, "model") == "vectors.txt"
-    more, card, _ = augment(source, "compensate", *words, "--card_example", out="more")
+    assert number(card, r"model\_name\_or\_path") == "vectors.txt"
+    more, card, _ = augment(source, "compensate", *words, "--card_examples", out="more")
     scores = {row["text"]: row["text_bias_absolute"] for row in more if not row["counterfactual"]}
     assert max(scores, key=scores.__getitem__) == worst
     assert [row["text"] for row in more if row["counterfactual"]] == ["He is a lovely nurse."]
@@ -71,9 +71,9 @@ def test_mlm(write, augment, tmp_path):
     model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     source = write(".jsonl", [{"text": "the rain ."}])
-    rows, card, _ = augment(source, "mlm", "--model", tmp_path / "model", "--top_k", 1)
+    rows, card, _ = augment(source, "mlm", "--model_name_or_path", tmp_path / "model", "--top_k", 1)
     assert rows["text"][:] == ["the rain .", "the snow ."]
-    assert number(card, "model") == "model"
+    assert number(card, r"model\_name\_or\_path") == "model"
     assert "A model chose the words" in card
 
 
@@ -100,7 +100,16 @@ def test_paraphrase(write, augment, tmp_path):
 
 
 def test_llm_goes_on_from_its_cache(write, augment, tmp_path, server):
-    words = ("--model", "rules", "--base_url", server.url, "--cache_dir", tmp_path / "rewrites", "--concurrency", 1)
+    words = (
+        "--model_name_or_path",
+        "rules",
+        "--base_url",
+        server.url,
+        "--cache_dir",
+        tmp_path / "rewrites",
+        "--concurrency",
+        1,
+    )
     source = write(".csv", [{"text": "The waiter met her uncle."}, {"text": "Rain."}, {"text": "He left."}])
     rows, card, _ = augment(source, "llm", *words, "--requests_per_minute", 6000)
     assert rows["male"][2] == "He left."

@@ -20,9 +20,9 @@ PUSHES = {
     "gfst": "gfst --demo --output_dir {out} --push_to_hub --hub_model_id tester/m",
     "ibadr": "ibadr nowhere --dataset {csv} --output_dir {out} --push_to_hub --hub_model_id tester/m",
     "data-diet": "data-diet nowhere --dataset {csv} --output_dir {out} --push_to_hub --push_artefacts rows",
-    "audit": "audit nowhere --output {out} --push_to_hub tester/m",
-    "augment": "augment {csv} --method cda --output {out} --push_to_hub tester/d",
-    "build-dataset": "build-dataset seat --output {out} --push_to_hub tester/d",
+    "audit": "audit nowhere --output {out} --push_to_hub --hub_model_id tester/m",
+    "augment": "augment {csv} --method cda --output_dir {out} --push_to_hub --hub_dataset_id tester/d",
+    "build-dataset": "build-dataset seat --output_dir {out} --push_to_hub",
     "push-metrics": "push-metrics --namespace tester --only seat",
 }
 RUN = """
@@ -148,7 +148,7 @@ def test_no_message_says_the_token(words, token, tmp_path, capsys, caplog, monke
 def test_a_token_in_the_environment_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", PLAIN)
     (tmp_path / "rows.csv").write_text("text\nHe sings.\nShe sings.\n")
-    assert main(["augment", f"{tmp_path}/rows.csv", "--method", "cda", "--output", f"{tmp_path}/out"]) == 0
+    assert main(["augment", f"{tmp_path}/rows.csv", "--method", "cda", "--output_dir", f"{tmp_path}/out"]) == 0
     assert json.loads((tmp_path / "out" / "augment.json").read_text())["counts"]
     assert not any(PLAIN.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 

@@ -78,7 +78,7 @@ def test_pushed_metrics_load_compute_and_stay(hub, root):
 
 def test_every_metric_is_pushed_and_loads_from_its_space(hub):
     names = chosen(None)
-    assert _push(hub, "--private") == dict.fromkeys(names, "pushed")
+    assert _push(hub, "--hub_private_repo") == dict.fromkeys(names, "pushed")
     assert {repo for _, repo in hub.repos} == {f"tester/{name}" for name in names}
     assert all(length > 100 for length in json.loads(hub.run(LOAD_ALL, *names).splitlines()[-1]))
 
@@ -118,7 +118,7 @@ def test_every_metric_is_fit_for_a_space(root):
     names = chosen(None)
     assert names == sorted(path.parent.name for path in (root / "metrics").glob("*/README.md"))
     assert {"seat", "cced", "bias_score"} <= set(names)
-    rows = run(PushArguments("someone", dry_run=True))
+    rows = run(PushArguments(namespace="someone", dry_run=True))
     assert [row["metric"] for row in rows] == names
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", encoding="utf-8")

@@ -23,7 +23,7 @@ def build(tmp_path, capsys, cache):
 
     def run(name: str, *words: object, data_dir: object = None, code: int = 0, out: str | None = "out") -> str:
         where = [] if data_dir is None else ["--data_dir", str(data_dir)]
-        output = [] if out is None else ["--output", str(tmp_path / out)]
+        output = [] if out is None else ["--output_dir", str(tmp_path / out)]
         status = main(["build-dataset", name, *where, *output, "--cache_dir", cache, *map(str, words)])
         printed = capsys.readouterr()
         assert status == code, printed.err
@@ -69,7 +69,7 @@ def test_cards_of_several_shapes(build, tmp_path):
     first, second = text.index("Of `sentences`:"), text.index("Of `variants`:")
     assert first < text.index("| bls\\_pct\\_female | float64 |") < second < text.index("| has\\_terms | bool |")
     assert "| all\\_sentences.tsv | sentences, variants |" in text
-    build("seat", "--config_name", "6,6b", out="seat")
+    build("seat", "--dataset_config", "6,6b", out="seat")
     front = DatasetCard.load(tmp_path / "seat" / "README.md").data["configs"]
     assert [config["config_name"] for config in front] == ["6", "6b"]
     assert front[0]["description"] != front[1]["description"]
@@ -85,10 +85,12 @@ def test_source_names_of_splits_are_kept(build, tmp_path):
 
 def test_only_what_is_there_is_built(build, tmp_path):
     assert "sst2" not in build("glue4", data_dir=RAW / "glue4")
-    err = build("glue4", "--config_name", "rte, sst2", data_dir=RAW / "glue4", out="other", code=1)
+    err = build("glue4", "--dataset_config", "rte, sst2", data_dir=RAW / "glue4", out="other", code=1)
     assert "configuration 'sst2', is built from SST-2/train.tsv" in err
     assert not (tmp_path / "other").exists()
-    assert "no configuration 'cola'" in build("glue4", "--config_name", "cola", data_dir=RAW / "glue4", out="o", code=1)
+    assert "no configuration 'cola'" in build(
+        "glue4", "--dataset_config", "cola", data_dir=RAW / "glue4", out="o", code=1
+    )
 
 
 def test_a_changed_file_is_not_taken_from_a_cache(build, raw_copy, tmp_path):
@@ -148,8 +150,8 @@ def test_the_list_and_wrong_use(build, capsys):
 def test_restricted_data_are_not_pushed(name, build, tmp_path):
     about = builder_class(name).about
     assert about.restricted
-    err = build(name, "--push_to_hub", "org/it", data_dir=RAW / name, code=1)
-    assert "--i-have-the-right" in err
+    err = build(name, "--push_to_hub", "--hub_dataset_id", "org/it", data_dir=RAW / name, code=1)
+    assert "--i_have_the_right" in err
     assert not (tmp_path / "out").exists()  # refused before anything is built
     build(name, data_dir=RAW / name)
     assert "Restricted" in (tmp_path / "out" / "README.md").read_text()
@@ -167,8 +169,8 @@ from pulled import pull, run_card
 disable_progress_bars()
 for name, config in json.loads(cases).items():
     folder = None if name == "seat" else f"{raw}/{name}"
-    words = ["build-dataset", name, "--config_name", config, "--cache_dir", cache, "--push_to_hub", f"tester/{name}"]
-    words += ["--i-have-the-right"] + (["--data_dir", folder] if folder else [])
+    words = ["build-dataset", name, "--dataset_config", config, "--cache_dir", cache, "--push_to_hub"]
+    words += ["--i_have_the_right"] + (["--data_dir", folder] if folder else [])
     assert main(words) == 0, name
     found = load_dataset(f"tester/{name}", config, cache_dir=again)
     built = load(name, folder, config, cache_dir=cache)
@@ -202,8 +204,9 @@ import sys
 from hf_fairness.cli import main
 
 raw, cache = sys.argv[1:]
-base = ["build-dataset", "winomt", "--data_dir", f"{raw}/winomt", "--cache_dir", cache, "--push_to_hub", "tester/twice"]
-print(main(base), main([*base, "--config_name", "pro"]), main(base))
+base = ["build-dataset", "winomt", "--data_dir", f"{raw}/winomt", "--cache_dir", cache, "--push_to_hub"]
+base += ["--hub_dataset_id", "tester/twice"]
+print(main(base), main([*base, "--dataset_config", "pro"]), main(base))
 """
 
 

@@ -46,9 +46,9 @@ def holding(folder, word: str) -> list[str]:
 
 @pytest.mark.parametrize("method", ["variants", "llm"])
 def test_variants_made_in_the_shell_are_trained_on_and_stay_private(method, server, tmp_path, capfd):
-    words = ["--text_column", "text", "--output", str(tmp_path / "made")]
+    words = ["--text_column", "text", "--output_dir", str(tmp_path / "made")]
     if method == "llm":
-        words += ["--model", "rules", "--base_url", server.url, "--cache_dir", str(tmp_path / "cache")]
+        words += ["--model_name_or_path", "rules", "--base_url", server.url, "--cache_dir", str(tmp_path / "cache")]
     assert main(["augment", customers(tmp_path), "--method", method, *words]) == 0
     assert holding(tmp_path / "made", CANARY) == sorted(
         str(path.relative_to(tmp_path / "made")) for path in (tmp_path / "made" / "data").iterdir()

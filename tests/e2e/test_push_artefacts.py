@@ -177,7 +177,7 @@ def test_an_audit_goes_into_the_card_that_is_there(fake_hub, tmp_path):
     repo.commit({".gitattributes": b"", "README.md": card, "config.json": b"{}"})
     fake_hub.repos["models", "tester/it"] = repo
     words = ["audit", encoder, "--output", tmp_path / "report", "--seat_tests", "6", *QUICK[:4]]
-    printed = push(fake_hub, tmp_path, [*words, "--push_to_hub", "it"], "")
+    printed = push(fake_hub, tmp_path, [*words, "--push_to_hub", "--hub_model_id", "it"], "")
     assert commits(fake_hub) == {"tester/it": printed.count("Pushed to")}  # the second says another time of day
     files = fake_hub.files("tester/it")
     text = files.pop("README.md").decode()

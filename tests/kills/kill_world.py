@@ -56,18 +56,18 @@ def make_augment(folder: Path) -> dict[str, Command]:
     """Rows written anew, over an old output, and refined."""
     texts = write_csv(folder / "texts.csv", {"text": make_texts(60)})
     start = ["augment", texts, "--method"]
-    options = {"output": "--output", "again": "is not empty"}
+    options = {"output": "--output_dir", "again": "is not empty"}
     return {
         "augment cda": Command([*start, "cda"], **options),
         "augment variants": Command([*start, "variants"], **options),
-        "augment --overwrite": Command([*start, "swap", "--overwrite"], output="--output", before=[*start, "cds"]),
+        "augment --overwrite": Command([*start, "swap", "--overwrite"], output="--output_dir", before=[*start, "cds"]),
     }
 
 
 def make_build(folder: Path) -> dict[str, Command]:
     """A data set from raw files."""
     words = ["build-dataset", "winomt", "--data_dir", str(RAW / "winomt"), "--cache_dir", str(folder / "built")]
-    return {"build-dataset": Command(words, output="--output", again="is not empty")}
+    return {"build-dataset": Command(words, output="--output_dir", again="is not empty")}
 
 
 def make_encoder(folder: Path, *, seed: int = 0) -> dict[str, Command]:
