@@ -7,7 +7,6 @@ vectors, or a function. Heavy libraries are imported when an adapter needs them.
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -25,9 +24,9 @@ from hf_fairness._encoder_adapters import (
     is_a,
     split_pair,
 )
+from hf_fairness._opening import as_dtype, find_tokenizer, open_pretrained, opening
 from hf_fairness._token_vectors import Tokens, iter_tokens, token_encoder
 from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
-from hf_fairness.utils import FairnessWarning, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -73,6 +72,7 @@ def as_encoder(
     tokenizer: Any = None,
     batch_size: int = 32,
     device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     pooling: str = "mean",
     normalize: bool | None = None,
     max_length: int | None = None,
@@ -91,6 +91,7 @@ def as_encoder(
         tokenizer: for a transformers model; None looks where the model came from.
         batch_size: texts per forward pass; batches are sorted by length.
         device: None means where the model is.
+        dtype: of the weights of a model that is opened by name, such as "float16"; None means that of its weights.
         pooling: "mean", "cls" or "max", for transformers models; a SentenceTransformer has its own.
         normalize: scale vectors to length 1; None means what the model does, and yes for a bare AutoModel
             folder.
@@ -118,13 +119,15 @@ def as_encoder(
     run: dict[str, Any] = {"batch_size": batch_size, "device": device, "show_progress": show_progress}
     pool: dict[str, Any] = {"pooling": pooling, "max_length": max_length}
     if isinstance(model, (str, Path)):
-        return _open(model, tokenizer, normalize, run, pool)
+        return _open(model, tokenizer, normalize, run, pool, dtype)
+    if dtype is not None:
+        raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
     if is_a(model, "sentence_transformers", "SentenceTransformer"):
         if pooling != "mean":
             raise ValueError(f"A SentenceTransformer has its own pooling; got pooling={pooling!r}. Leave it out.")
         return SentenceTransformerEncoder(model, normalize=normalize, max_length=max_length, **run)
     if is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel"):
-        found = _tokenizer_of(model) if tokenizer is None else tokenizer
+        found = find_tokenizer(model, tokenizer)
         return TransformersEncoder(model, found, normalize=bool(normalize), **run, **pool)
     if isinstance(model, type):
         raise TypeError(f"model must be an instance; got the class {model.__name__}. Expected {EXPECTED}.")
@@ -141,23 +144,8 @@ def as_encoder(
     raise TypeError(f"model is no encoder: got {type(model).__name__} ({str(model)[:80]!r}). Expected {EXPECTED}.")
 
 
-def _tokenizer_of(model: Any) -> Any:
-    from transformers import AutoTokenizer
-
-    name = getattr(model, "name_or_path", "")
-    try:
-        if not name:
-            raise ValueError("the model does not say where it came from")
-        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"{type(model).__name__} needs a tokenizer to encode texts and none was found: {opening_problem(error)} "
-            "Pass tokenizer=AutoTokenizer.from_pretrained(...)."
-        ) from error
-
-
 def _open(
-    name: str | Path, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any]
+    name: str | Path, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any], dtype: Any
 ) -> BaseEncoder:
     """Open a folder or a Hub id."""
     text, folder = str(name), Path(name).expanduser()
@@ -191,17 +179,21 @@ def _open(
                 f"There is no local folder {text!r}, and the Hub did not answer with a model of that id: {error}"
             ) from error
     if not has_modules:
-        encoder: BaseEncoder = _open_bare(text, tokenizer, normalize, run, pool)
+        encoder: BaseEncoder = _open_bare(text, tokenizer, normalize, run, pool, dtype)
     elif pool["pooling"] != "mean":
         raise ValueError(f"{text} is a SentenceTransformer and has its own pooling; leave out pooling=.")
     else:
         from sentence_transformers import SentenceTransformer
 
         device = None if run["device"] is None else str(run["device"])
-        try:
-            opened = SentenceTransformer(text, device=device, trust_remote_code=False)
-        except Exception as error:
-            raise ValueError(f"{text} does not open as a SentenceTransformer: {opening_problem(error)}") from error
+        numbers = as_dtype(dtype)
+        with opening(text, "a SentenceTransformer"):
+            opened = SentenceTransformer(
+                text,
+                device=device,
+                trust_remote_code=False,
+                model_kwargs=None if numbers is None else {"dtype": numbers},
+            )
         encoder = SentenceTransformerEncoder(opened, normalize=normalize, max_length=pool["max_length"], **run)
     encoder.name = text
     return encoder
@@ -217,25 +209,11 @@ def _open_vectors(file: Path, normalize: bool | None) -> StaticEncoder:
 
 
 def _open_bare(
-    name: str, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any]
+    name: str, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any], dtype: Any
 ) -> BaseEncoder:
     """Open a folder or id without modules.json as AutoModel and pooling."""
-    from transformers import AutoModel, AutoTokenizer
-
-    try:
-        model, loaded = AutoModel.from_pretrained(name, trust_remote_code=False, output_loading_info=True)
-        tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
-    except Exception as error:
-        problem = opening_problem(error)
-        raise ValueError(f"{name} does not open as an encoder: {problem} Expected {EXPECTED}.") from error
-    random = [key for key in loaded["missing_keys"] if "pooler" not in key]
-    if random:
-        warnings.warn(
-            f"{name}: {len(random)} weights are not in the checkpoint and were drawn at random, for example "
-            f"{sorted(random)[0]}. Scores of this encoder mean little.",
-            FairnessWarning,
-            stacklevel=4,
-        )
+    model = open_pretrained("AutoModel", name, dtype=dtype, may_lack=("pooler",))
+    tokens = find_tokenizer(name, tokenizer)
     scaled = normalize is None or normalize
     logger.info(
         "%s has no modules.json: opened as AutoModel with %s pooling%s.",

@@ -30,10 +30,11 @@ from hf_fairness.measure.classifier.text_learners import (
     out_of_fold,
 )
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.rows import text_columns
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet_cache import remembered
-from hf_fairness.trainers.pair_data import class_numbers, text_columns
+from hf_fairness.trainers.pair_data import class_numbers
 from hf_fairness.trainers.pair_training import class_log_probabilities, open_pair_classifier, train_pair_classifier
 
 BIAS_COLUMN, TEACHER_COLUMN = "bias_log_probs", "teacher_log_probs"

@@ -12,7 +12,7 @@ from transformers import Trainer
 
 from hf_fairness.losses import confidence_regularization, example_weights, product_of_experts, reweighted_cross_entropy
 from hf_fairness.losses.bias_inputs import check_not_negative
-from hf_fairness.refine.columns import column_values
+from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, check_column
 from hf_fairness.trainers.checkpoints import Resumable

@@ -15,9 +15,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import nn
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import is_peft_available
 
+from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.precision import full_precision
@@ -273,13 +274,11 @@ def _from_transformers(model: PreTrainedModel, args: CCDConfig, tokenizer: Any) 
     _refuse_decoder(model.config, type(model).__name__, generates=_generates(type(model).__name__))
     has_head = type(model).__name__.endswith("ForMaskedLM")
     base = cast(PreTrainedModel, model.base_model)
-    if tokenizer is None:
-        if not model.name_or_path:
-            raise ValueError(
-                f"{type(model).__name__} was built in memory, so its tokenizer is unknown: pass "
-                "processing_class=tokenizer."
-            )
-        tokenizer = AutoTokenizer.from_pretrained(model.name_or_path, trust_remote_code=False)
+    if tokenizer is None and not model.name_or_path:
+        raise ValueError(
+            f"{type(model).__name__} was built in memory, so its tokenizer is unknown: pass processing_class=tokenizer."
+        )
+    tokenizer = find_tokenizer(model, tokenizer)
     with tempfile.TemporaryDirectory() as folder:  # the module can only be opened from a folder
         base.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -340,7 +339,8 @@ def _open_head(path: str, config: Any, args: CCDConfig) -> PreTrainedModel | Non
     named = any(name.endswith("ForMaskedLM") for name in config.architectures or [])
     if args.keep_mlm_head is False or not (named or args.keep_mlm_head):
         return None
-    model, report = AutoModelForMaskedLM.from_pretrained(path, output_loading_info=True, trust_remote_code=False)
+    with opening(path, WANTED["AutoModelForMaskedLM"]):
+        model, report = AutoModelForMaskedLM.from_pretrained(path, output_loading_info=True, trust_remote_code=False)
     prefix = f"{model.base_model_prefix}."
     missing = sorted(key for key in report["missing_keys"] if not key.startswith(prefix))
     if not missing:

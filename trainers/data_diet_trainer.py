@@ -14,7 +14,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import Trainer, TrainingArguments
 
-from hf_fairness.refine.columns import column_values
+from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint
 from hf_fairness.trainers.data_diet_config import DataDietConfig

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness._encoder_adapters import is_a
+from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.trainers.ibadr_config import IBADRConfig
 from hf_fairness.trainers.ibadr_format import SampleFormat
 from hf_fairness.trainers.ibadr_sampling import sample_length, shared_work
 from hf_fairness.trainers.precision import full_precision
-from hf_fairness.utils import foreign_code_refused, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -54,14 +54,12 @@ def open_generator(
     """
     from transformers import set_seed
 
-    from hf_fairness.trainers.pair_data import source_tokenizer
-
     whole = trained is not None and not (Path(trained) / ADAPTER).is_file()
     if whole:
         source, tokenizer = str(trained), None
     set_seed(config.seed)
-    model = full_precision(_model(source))
-    tokenizer = source_tokenizer(source, tokenizer)
+    model = full_precision(trainable("AutoModelForCausalLM", source))
+    tokenizer = find_tokenizer(source, tokenizer)
     indicators = config.n_bias_indicators if config.use_indicators else 0
     layout = SampleFormat(copy.deepcopy(tokenizer), n_labels=n_labels, n_texts=n_texts, n_indicators=indicators)
     if len(layout.tokenizer) > model.get_input_embeddings().weight.shape[0]:
@@ -69,23 +67,6 @@ def open_generator(
     if config.lora:
         model = _adapters(model, layout, config, trained)
     return model, layout
-
-
-def _model(source: Any) -> Any:
-    """A causal language model from what was given for one."""
-    from transformers import AutoModelForCausalLM
-
-    if isinstance(source, (str, Path)):
-        try:
-            return AutoModelForCausalLM.from_pretrained(str(source), trust_remote_code=False)
-        except Exception as error:
-            raise ValueError(f"{source} does not open as a causal language model: {opening_problem(error)}") from error
-    if is_a(source, "transformers", "PretrainedConfig"):
-        with foreign_code_refused(type(source).__name__):
-            return AutoModelForCausalLM.from_config(copy.deepcopy(source), trust_remote_code=False)
-    if not hasattr(source, "get_output_embeddings"):
-        raise ValueError(f"generator is a {type(source).__name__}; expected an id, a folder, a model or a config.")
-    return copy.deepcopy(source)
 
 
 def _adapters(model: Any, layout: SampleFormat, config: IBADRConfig, trained: str | Path | None) -> Any:

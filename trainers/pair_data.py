@@ -8,44 +8,17 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import column_values
+from hf_fairness.rows import column_values, text_columns
 from hf_fairness.scores import class_labels
-from hf_fairness.utils import foreign_code_refused
 
-#: Text columns that are looked for, in this order.
-TEXT_COLUMNS = (("premise", "hypothesis"), ("text",))
 #: Columns of numbers that methods read beside the tokens.
 METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs")
-
-
-def text_columns(dataset: Dataset, columns: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The one or two text columns of the rows.
-
-    Args:
-        dataset: the rows.
-        columns: their names; None looks for ``premise`` and ``hypothesis``, then for ``text``.
-
-    Raises:
-        ValueError: no such columns, or more than two.
-
-    Example:
-        >>> text_columns(Dataset.from_dict({"text": ["a"], "label": [0]}))
-        ('text',)
-    """
-    present = dataset.column_names
-    choices = TEXT_COLUMNS if columns is None else (tuple(columns),)
-    found = next((names for names in choices if names and set(names) <= set(present)), None)
-    if found is None or len(found) > 2:
-        wanted = " or ".join(", ".join(names) for names in choices) or "one or two names"
-        raise ValueError(f"The rows need the text columns {wanted}, one or two; they have {', '.join(present)}.")
-    return found
 
 
 def encode_rows(
@@ -95,24 +68,3 @@ def class_numbers(dataset: Dataset, label_column: str = "label") -> NDArray[np.i
             f"{', '.join(dataset.column_names)}."
         )
     return class_labels.class_numbers(column_values(dataset, label_column), f"column {label_column!r}")
-
-
-def source_tokenizer(source: Any, tokenizer: Any = None) -> Any:
-    """The tokenizer given, or the one from where a model comes from.
-
-    Args:
-        source: a Hub id or folder, a live model or a config.
-        tokenizer: what was given; None looks.
-
-    Raises:
-        ValueError: none was given, and the source does not say where it came from.
-    """
-    from transformers import AutoTokenizer
-
-    if tokenizer is not None:
-        return tokenizer
-    origin = str(source) if isinstance(source, (str, Path)) else getattr(source, "name_or_path", "")
-    if not origin:
-        raise ValueError(f"{type(source).__name__} does not say where it came from: pass its tokenizer.")
-    with foreign_code_refused(origin):
-        return AutoTokenizer.from_pretrained(origin, trust_remote_code=False)

@@ -25,12 +25,13 @@ from transformers import (
 )
 
 from hf_fairness._encoder_adapters import is_a, model_max_length
+from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.rows import text_columns
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.length_grouped import length_grouped
-from hf_fairness.trainers.pair_data import class_numbers, encode_rows, source_tokenizer, text_columns
+from hf_fairness.trainers.pair_data import class_numbers, encode_rows
 from hf_fairness.trainers.precision import full_precision
-from hf_fairness.utils import foreign_code_refused, opening_problem
 
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
 DEFAULTS: dict[str, Any] = {
@@ -58,30 +59,23 @@ def open_pair_classifier(
     Raises:
         ValueError: a source that does not open, a live model with another number of classes, no tokenizer.
     """
-    from transformers import AutoModelForSequenceClassification
-
     names = {"id2label": dict(enumerate(label_names)), "label2id": {name: k for k, name in enumerate(label_names)}}
     set_seed(seed)
     if isinstance(source, (str, Path)):
-        try:
-            model = AutoModelForSequenceClassification.from_pretrained(
-                str(source), num_labels=len(label_names), **names, ignore_mismatched_sizes=True, trust_remote_code=False
-            )
-        except Exception as error:
-            raise ValueError(f"{source} does not open as a classifier: {opening_problem(error)}") from error
+        options = {"num_labels": len(label_names), "ignore_mismatched_sizes": True, **names}
+        model = trainable("AutoModelForSequenceClassification", source, **options)
     elif is_a(source, "transformers", "PretrainedConfig"):
         config = copy.deepcopy(source)
         config.num_labels = len(label_names)
         config.id2label, config.label2id = names["id2label"], names["label2id"]
-        with foreign_code_refused(type(source).__name__):
-            model = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+        model = trainable("AutoModelForSequenceClassification", config)
     else:
         model = copy.deepcopy(source)
         if getattr(getattr(model, "config", None), "num_labels", None) != len(label_names):
             raise ValueError(
                 f"{type(model).__name__} is no classifier of the {len(label_names)} labels {', '.join(label_names)}."
             )
-    tokenizer = source_tokenizer(source, tokenizer)
+    tokenizer = find_tokenizer(source, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if model.config.pad_token_id is None:

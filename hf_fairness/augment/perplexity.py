@@ -10,7 +10,7 @@ from hf_fairness.augment.nlu.models import (
     check_batch_size,
     evaluating,
     model_max_length,
-    open_model,
+    open_pair,
     padded_batches,
     reference,
 )
@@ -113,7 +113,7 @@ class _Scorer:
     """A causal language model with its tokenizer."""
 
     def __init__(self, source: str | tuple[Any, Any], limit: int | None) -> None:
-        self.model, self.tokenizer = open_model("AutoModelForCausalLM", source)
+        self.model, self.tokenizer = open_pair("AutoModelForCausalLM", source)
         if isinstance(source, str):
             self.model.float()
         most = model_max_length(self.model, self.tokenizer)

@@ -243,7 +243,7 @@ def one_text_column(rows: Dataset, data: DataArguments) -> str:
     Raises:
         ValueError: several are named, or as :func:`text_column`.
     """
-    wanted = data.text_column or [None]
+    wanted: Sequence[str | None] = data.text_column or [None]
     if len(wanted) > 1:
         raise ValueError(f"--text_column {' '.join(map(str, wanted))}: this reads one column of texts. Name one.")
     return text_column(rows, wanted[0], data.dataset)

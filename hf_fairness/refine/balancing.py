@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.attributes import Attribute, load_attribute
-from hf_fairness.refine.columns import Columns, check_dataset, check_lacking, column_names
-from hf_fairness.refine.columns import labels as column_labels
 from hf_fairness.refine.counterfactuals import SOURCE, in_format, rows_of
+from hf_fairness.rows import Columns, check_dataset, check_lacking, column_names
+from hf_fairness.rows import labels as column_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.utils import is_missing
 

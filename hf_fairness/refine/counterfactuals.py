@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.augment import CounterfactualAugmentation
-from hf_fairness.refine.columns import Columns, column_names, column_values
+from hf_fairness.rows import Columns, column_names, column_values
 
 if TYPE_CHECKING:
     from hf_fairness.augment.transforms import SwapOptions

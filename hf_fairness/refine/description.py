@@ -13,9 +13,9 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import CounterfactualAugmentation
 from hf_fairness.refine.balancing import polarities
-from hf_fairness.refine.columns import Columns, check_dataset, check_lacking, column_names, column_values, row_scores
 from hf_fairness.refine.counterfactuals import SOURCE, Texts, rows_of, swapped, unseen
 from hf_fairness.refine.percentile import PERCENTILES, check_percentile, threshold
+from hf_fairness.rows import Columns, check_dataset, check_lacking, column_names, column_values, row_scores
 from hf_fairness.scores import meta
 from hf_fairness.scores.statistics import Floats, share_entry
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns, check_dataset, check_lacking, column_names, column_values
+from hf_fairness.rows import Columns, check_dataset, check_lacking, column_names, column_values
 from hf_fairness.scores.class_labels import read_labels
 from hf_fairness.utils import is_missing
 

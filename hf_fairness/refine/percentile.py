@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.refine.columns import Columns, check_dataset, row_scores
 from hf_fairness.refine.counterfactuals import refined
+from hf_fairness.rows import Columns, check_dataset, row_scores
 from hf_fairness.scores.statistics import Floats, generator
 from hf_fairness.utils import FairnessWarning
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns, check_dataset, column_names, labels
 from hf_fairness.refine.counterfactuals import SOURCE
+from hf_fairness.rows import Columns, check_dataset, column_names, labels
 from hf_fairness.scores.statistics import cluster_index, generator
 from hf_fairness.utils import FairnessWarning
 

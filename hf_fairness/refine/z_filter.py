@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns
 from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.refine.text_features import TextFeatures
 from hf_fairness.refine.z_table import FeatureRows, Features, ZTable, ZTest, check_labels, table_of, with_texts
+from hf_fairness.rows import Columns
 from hf_fairness.scores.statistics import generator
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns
 from hf_fairness.refine.labelled_texts import read_corpus
 from hf_fairness.refine.text_features import TextFeatures
+from hf_fairness.rows import Columns
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import Floats, share_entry
 from hf_fairness.scores.z_statistics import z_statistics, z_threshold

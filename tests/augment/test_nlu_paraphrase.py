@@ -144,7 +144,7 @@ def test_bad_translations(tmp_path):
         Paraphrase("text", lambda texts: texts, 5)
     with pytest.raises(ValueError, match="num_beams must be at least 1"):
         Paraphrase("text", str, str, num_beams=0)
-    with pytest.raises(ValueError, match="does not open with AutoModelForSeq2SeqLM"):
+    with pytest.raises(ValueError, match="does not open as a translator"):
         Paraphrase("text", tmp_path, tmp_path)({"text": ["a"]})
 
 

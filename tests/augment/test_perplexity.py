@@ -133,7 +133,7 @@ def test_bad_input_is_a_clear_error(folder, minilm_path):
         PerplexityRatio(folder, "text", max_length=1)
     with pytest.raises(ValueError, match="2 columns need as many counterfactual_columns, got 1"):
         PerplexityRatio(folder, ["a", "b"], counterfactual_columns="c")
-    with pytest.raises(ValueError, match="does not open with AutoModelForCausalLM"):
+    with pytest.raises(ValueError, match="does not open as a causal language model"):
         PerplexityRatio("/no/such/folder", "t")({"t": "she", "t_counterfactual": "he"})
     with pytest.raises(ValueError, match="no column 'ratio'"):
         SwapQuality("t", perplexity="ratio")({"t": "she", "t_counterfactual": "he", "edits": "[]"})

@@ -179,7 +179,7 @@ OPENERS = {
     "classifier to train": lambda m: _imported("trainers.pair_training.open_pair_classifier")(
         m, label_names=["a", "b"]
     ),
-    "tokenizer": lambda m: _imported("trainers.pair_data.source_tokenizer")(m),
+    "tokenizer": lambda m: _imported("_opening.find_tokenizer")(m),
     "generator": _generator,
     "chat": _chat,
     "translator": lambda m: _imported("trainers.recipes.gfst_models.check_translator")(m, None, None),
@@ -338,7 +338,7 @@ def test_every_call_that_opens_a_model_refuses_its_code():
             given = {word.arg: word.value for word in call.keywords}.get("trust_remote_code")
             if not (isinstance(given, ast.Constant) and given.value is False):
                 wrong.append(f"{file.relative_to(ROOT)}:{call.lineno}")
-    assert found > 20
+    assert 8 < found < 20  # models are opened in one place: look at what else would open one
     assert wrong == []
 
 

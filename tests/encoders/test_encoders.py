@@ -331,7 +331,7 @@ def test_a_pair_of_model_and_tokenizer_opens_everywhere(bert, bert_config, token
     model = BertForMaskedLM(bert_config)
     row = {"sent_more": "she is here .", "sent_less": "he is here .", "stereo_antistereo": "stereo", "bias_type": "age"}
     assert crows_pairs([row], model=(model, tokenizer)) == crows_pairs([row], model=model, tokenizer=tokenizer)
-    with pytest.raises(TypeError, match=r"Pass the pair \(model, tokenizer\)"):
+    with pytest.raises(ValueError, match=r"Pass the pair \(model, tokenizer\)"):
         crows_pairs([row], model=model)
 
 

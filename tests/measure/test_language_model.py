@@ -13,7 +13,8 @@ from tiny_bert import save_tiny_bert, tiny_bert, tiny_tokenizer
 from tiny_gpt2 import WORDS as GPT2_WORDS
 from tiny_gpt2 import save_tiny_gpt2
 
-from hf_fairness.measure.language_model.language_model import CausalModel, MaskedModel, Query, open_language_model
+from hf_fairness.measure.language_model.token_scores import CausalModel, MaskedModel, Query
+from hf_fairness.measure.models import open_language_model
 
 WORDS = ["the", "a", "man", "woman", "nurse", "doctor", "is", "was", "kind", "tired", "##ly", "##s", "and", "."]
 TEXTS = [
@@ -230,7 +231,7 @@ def test_nan_is_an_error_and_leaves_torch_as_it_was():
         ),
         (lambda m, t: open_language_model(m, tokenizer=t, dtype="float16"), ValueError, "dtype is for a model"),
         (lambda m, t: open_language_model(m.bert, tokenizer=t), ValueError, "BertModel has no language-model head"),
-        (lambda m, t: open_language_model(m), TypeError, "needs its tokenizer"),
+        (lambda m, t: open_language_model(m), ValueError, "needs a tokenizer"),
         (lambda m, t: open_language_model(3), TypeError, "Expected a masked or a causal language model"),
         (lambda m, t: open_language_model("/no/such/folder"), ValueError, "does not open as a masked or a causal"),
         (lambda m, t: open_language_model(m, tokenizer=t).tokens([]), ValueError, "texts is empty"),
@@ -261,7 +262,7 @@ def test_a_masked_model_needs_a_mask_token(bert):
 
 
 def test_untrained_heads_and_encoder_decoders_are_refused(minilm_path, tmp_path):
-    with pytest.raises(ValueError, match="no trained language-model head"):
+    with pytest.raises(ValueError, match="is not trained as a masked language model"):
         open_language_model(minilm_path)  # an encoder: its head would be drawn at random
     config = transformers.BartConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1,
                                      encoder_attention_heads=1, decoder_attention_heads=1)  # fmt: skip

@@ -355,7 +355,7 @@ def test_wrong_models_and_labels(live, rows, tmp_path):
         logits_of(3, TEXTS)
     with pytest.raises(ValueError, match="does not open as a sequence classifier"):
         logits_of(str(tmp_path), TEXTS)
-    with pytest.raises(ValueError, match=r"Pass tokenizer=\.\.\."):
+    with pytest.raises(ValueError, match=r"Pass the pair \(model, tokenizer\)"):
         logits_of(model, TEXTS)
     with pytest.raises(TypeError, match="one string"):
         logits_of(model, "he", tokenizer=tokenizer)

@@ -15,7 +15,6 @@ from tiny_gpt2 import save_tiny_gpt2
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
 from hf_fairness.measure.language_model import benchmark_items
-from hf_fairness.measure.language_model.language_model import open_language_model
 from hf_fairness.measure.language_model.stereoset import (
     HUB_LABELS,
     KNOWN_DEFECTS,
@@ -25,6 +24,7 @@ from hf_fairness.measure.language_model.stereoset import (
     score_items,
     stereoset,
 )
+from hf_fairness.measure.models import open_language_model
 from hf_fairness.scores.stereoset import LABELS
 
 WORDS = [

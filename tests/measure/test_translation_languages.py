@@ -9,11 +9,12 @@ import pytest
 from datasets import Dataset
 from real_translators import CODES, KINDS, real_translator
 
+from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.trainers.gfst_training import encode_pairs
-from hf_fairness.trainers.recipes.gfst_models import check_translator, open_translator
+from hf_fairness.trainers.recipes.gfst_models import check_translator
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 PAIRS = {"source": ["the cat sees.", "the dog."], "target": ["il gatto vede.", "il cane."]}
@@ -172,9 +173,9 @@ class Without:
     def find_spec(self, name, path=None, target=None):
         return None if name == {module!r} else self.finder.find_spec(name, path, target)
 sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
-from hf_fairness.augment.nlu.models import open_model
+from hf_fairness._opening import open_pair
 try:
-    open_model("AutoModelForSeq2SeqLM", {folder!r})
+    open_pair("AutoModelForSeq2SeqLM", {folder!r})
 except ImportError as error:
     print(error)
 """

@@ -18,13 +18,14 @@ from tiny_bert import save_tiny_bert
 from toy_translator import toy_model, toy_rows, toy_tokenizer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainerCallback, TrainingArguments
 
+from hf_fairness.measure.models import open_translator
 from hf_fairness.trainers import CCDTrainer, DataDietConfig, DataDietTrainer, GFSTConfig, PoETrainer, train_translator
 from hf_fairness.trainers.ibadr_config import IBADRConfig
 from hf_fairness.trainers.ibadr_generator import open_generator, save_generator, train_generator
 from hf_fairness.trainers.pair_data import encode_rows
 from hf_fairness.trainers.pair_training import open_pair_classifier, train_pair_classifier
 from hf_fairness.trainers.precision import full_precision
-from hf_fairness.trainers.recipes.gfst_models import open_translator, save_translator
+from hf_fairness.trainers.recipes.gfst_models import save_translator
 
 #: So small that half precision loses it.
 RATE = 1e-6

@@ -18,7 +18,7 @@ from hf_fairness.augment import CounterfactualSwap, RemoveTerms, SwapQuality
 from hf_fairness.maps import row_draw
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.refine import balance
-from hf_fairness.refine.columns import column_values
+from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import Label, class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.recipes.data_diet_arguments import DataDietArguments

@@ -12,8 +12,6 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import (
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
     DataCollatorWithPadding,
     PrinterCallback,
     Trainer,
@@ -22,6 +20,7 @@ from transformers import (
     set_seed,
 )
 
+from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.measure.classifier.importance import example_scores, logits_of
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import forgetting
@@ -35,7 +34,7 @@ from hf_fairness.trainers.recipes.data_diet_data import DietData, Rows
 from hf_fairness.trainers.recipes.data_diet_features import SHORT_RUNS
 from hf_fairness.trainers.recipes.data_diet_grid import Cell
 from hf_fairness.trainers.recipes.data_diet_heads import softmax
-from hf_fairness.utils import foreign_code_refused, progress
+from hf_fairness.utils import progress
 
 
 class FullLearner:
@@ -50,8 +49,7 @@ class FullLearner:
 
     def __init__(self, data: DietData, arguments: DataDietArguments) -> None:
         self.data, self.arguments = data, arguments
-        with foreign_code_refused(arguments.model_name_or_path):
-            self.tokenizer = AutoTokenizer.from_pretrained(arguments.model_name_or_path, trust_remote_code=False)
+        self.tokenizer = find_tokenizer(arguments.model_name_or_path)
 
     def fit(self, rows: Sequence[Rows], seeds: Sequence[int]) -> list[dict[bool, dict[str, NDArray[np.float64]]]]:
         """Train a model per seed and predict with it, on the texts as they are and without terms."""
@@ -155,15 +153,14 @@ class FullLearner:
         """The model with a new head, or with adapters on it."""
         set_seed(seed)
         names, arguments = dict(enumerate(self.data.classes)), self.arguments
-        with foreign_code_refused(arguments.model_name_or_path):
-            model = AutoModelForSequenceClassification.from_pretrained(
-                arguments.model_name_or_path,
-                num_labels=len(names),
-                id2label=names,
-                label2id={name: place for place, name in names.items()},
-                ignore_mismatched_sizes=True,
-                trust_remote_code=False,
-            )
+        model = trainable(
+            "AutoModelForSequenceClassification",
+            arguments.model_name_or_path,
+            num_labels=len(names),
+            id2label=names,
+            label2id={name: place for place, name in names.items()},
+            ignore_mismatched_sizes=True,
+        )
         full_precision(model)
         if not arguments.use_peft:
             return model

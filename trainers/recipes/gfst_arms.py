@@ -19,6 +19,7 @@ from accelerate import PartialState
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.filters import PairLength
+from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.runs import atomic_folder, atomic_write_text
 from hf_fairness.trainers.ccd_sweep import training_settings
@@ -26,7 +27,7 @@ from hf_fairness.trainers.gfst_training import train_translator
 from hf_fairness.trainers.recipes.gfst_arguments import CONTROL, GFST, MIXED, RANDOM, RETRAIN, UNFILTERED
 from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET, drawn, joined, kept, per_group
 from hf_fairness.trainers.recipes.gfst_job import Job
-from hf_fairness.trainers.recipes.gfst_models import fresh_model, model_key, open_translator, save_translator
+from hf_fairness.trainers.recipes.gfst_models import fresh_model, model_key, save_translator
 from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
 from hf_fairness.utils import FairnessWarning, is_main_process
 

@@ -12,11 +12,11 @@ from datasets import Dataset, load_from_disk
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.filters import GenderTagger
+from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.runs import Run
 from hf_fairness.trainers.gfst_config import GFSTConfig
 from hf_fairness.trainers.recipes.gfst_arguments import GFSTArguments
-from hf_fairness.trainers.recipes.gfst_models import open_translator
 
 
 @dataclass

@@ -6,21 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig
 
-from hf_fairness.augment.nlu.models import open_model, opening
+from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.utils import foreign_code_refused
-
-
-def open_translator(source: Path | str) -> tuple[Any, Any]:
-    """Model and tokenizer of an id on the Hub or a folder.
-
-    Raises:
-        ValueError: it does not open as a sequence-to-sequence model.
-    """
-    return open_model("AutoModelForSeq2SeqLM", str(source))
 
 
 def check_translator(source: str | tuple[Any, Any], source_lang: str | None, target_lang: str | None) -> None:
@@ -39,15 +30,13 @@ def check_translator(source: str | tuple[Any, Any], source_lang: str | None, tar
         model, tokenizer = source
         language_pair(tokenizer, model.generation_config, source_lang, target_lang)
         return
-    with opening(source, "AutoModelForSeq2SeqLM"):
+    with opening(source, WANTED["AutoModelForSeq2SeqLM"]):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     if not config.is_encoder_decoder:
         raise ValueError(
             f"{source} is a {config.model_type}, expected an encoder-decoder that translates (AutoModelForSeq2SeqLM)."
         )
-    with opening(source, "AutoModelForSeq2SeqLM"):
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    language_pair(tokenizer, _generation_config(source, config), source_lang, target_lang)
+    language_pair(find_tokenizer(source), _generation_config(source, config), source_lang, target_lang)
 
 
 def _generation_config(source: Path | str, config: Any) -> GenerationConfig:

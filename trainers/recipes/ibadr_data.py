@@ -12,12 +12,11 @@ from typing import Any
 from datasets import Dataset
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
-from hf_fairness.refine.columns import column_values
+from hf_fairness.rows import column_values, text_columns
 from hf_fairness.runs import content_key
 from hf_fairness.scores.class_labels import class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.ibadr_config import CONFIDENCES, IBADRConfig
-from hf_fairness.trainers.pair_data import text_columns
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.utils import FairnessWarning
 

@@ -13,7 +13,7 @@ from hf_fairness.augment.nlu.models import (
     check_batch_size,
     evaluating,
     model_max_length,
-    open_model,
+    open_pair,
     padded_batches,
     reference,
 )
@@ -94,7 +94,7 @@ class MaskedSubstitution(GenericAugmentation):
     def rewrite_texts(self, texts: Sequence[str], keys: Sequence[str]) -> list[str]:
         """Every text with words filled in anew, or as it is."""
         if self._filler is None:
-            self._filler = _Filler(*open_model("AutoModelForMaskedLM", self.model), protect=self.protect)
+            self._filler = _Filler(*open_pair("AutoModelForMaskedLM", self.model), protect=self.protect)
         drawn = []
         for text, key in zip(texts, keys, strict=True):
             words = words_of(text)

@@ -12,7 +12,7 @@ from hf_fairness.augment.nlu.models import (
     evaluating,
     is_a,
     model_max_length,
-    open_model,
+    open_pair,
     padded_batches,
     reference,
 )
@@ -107,7 +107,7 @@ class Paraphrase(GenericAugmentation):
         if not isinstance(source, (str, tuple)):
             function: Translate = source
             return function
-        model, tokenizer = open_model("AutoModelForSeq2SeqLM", source)
+        model, tokenizer = open_pair("AutoModelForSeq2SeqLM", source)
         return _Translator(model, tokenizer, self)
 
 

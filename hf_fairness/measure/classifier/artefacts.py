@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness.refine.columns import Columns
 from hf_fairness.refine.labelled_texts import read_corpus
+from hf_fairness.rows import Columns
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import share_entry
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of, split_pair
+from hf_fairness._opening import find_tokenizer, is_live, open_pretrained
 from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.scores.statistics import Floats
-from hf_fairness.utils import FairnessWarning, opening_problem, progress
+from hf_fairness.utils import progress
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +26,7 @@ class PassOptions(TypedDict, total=False):
 
     tokenizer: Any
     device: str | torch.device | None
+    dtype: str | torch.dtype | None
     max_length: int | None
     show_progress: bool | None
     distributed: bool
@@ -39,6 +40,7 @@ class Classifier:
             of it and its tokenizer.
         tokenizer: for a live model; None looks where the model came from.
         device: None means where a live model is, and accelerate's device for one that is opened here.
+        dtype: of the weights of a model that is opened here, such as "float16"; None means that of its weights.
         max_length: tokens of a text; None means what the model can take. Longer texts are cut.
         show_progress: None means on a terminal, on the main process.
         distributed: whether the processes of a launch share the work. All of them must then make the same calls, and
@@ -58,19 +60,23 @@ class Classifier:
         *,
         tokenizer: Any = None,
         device: str | torch.device | None = None,
+        dtype: str | torch.dtype | None = None,
         max_length: int | None = None,
         show_progress: bool | None = None,
         distributed: bool = True,
     ) -> None:
         model, tokenizer = split_pair(model, tokenizer)
         if isinstance(model, (str, Path)):
-            self.model, self.tokenizer = _open(str(model), tokenizer)
-            self.model.to(_accelerate_device() if device is None else device)
+            where = _accelerate_device() if device is None else device
+            self.model = open_pretrained("AutoModelForSequenceClassification", model, dtype=dtype, device=where).eval()
+            self.tokenizer = find_tokenizer(model, tokenizer)
         else:
             self.model = _unwrapped(model)
-            if not (is_a(self.model, "transformers", "PreTrainedModel") or is_a(self.model, "peft", "PeftModel")):
+            if not is_live(self.model):
                 raise TypeError(f"model is no sequence classifier: got {type(model).__name__}. Expected {EXPECTED}.")
-            self.tokenizer = _tokenizer(self.model, tokenizer)
+            if dtype is not None:
+                raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+            self.tokenizer = find_tokenizer(self.model, tokenizer)
         name = str(model) if isinstance(model, (str, Path)) else name_of(self.model)
         path = Path(name).expanduser()
         self.name = path.name if path.is_absolute() or path.exists() else name
@@ -200,41 +206,3 @@ def _unwrapped(model: Any) -> Any:
     from accelerate.utils import extract_model_from_parallel
 
     return extract_model_from_parallel(model)
-
-
-def _open(name: str, tokenizer: Any) -> tuple[Any, Any]:
-    """A classifier and its tokenizer from a folder or the Hub."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    try:
-        model, loaded = AutoModelForSequenceClassification.from_pretrained(
-            name, trust_remote_code=False, output_loading_info=True
-        )
-        tokens = AutoTokenizer.from_pretrained(name, trust_remote_code=False) if tokenizer is None else tokenizer
-    except Exception as error:
-        problem = opening_problem(error)
-        raise ValueError(f"{name} does not open as a sequence classifier: {problem} Expected {EXPECTED}.") from error
-    if loaded["missing_keys"]:
-        warnings.warn(
-            f"{name}: {len(loaded['missing_keys'])} weights are not in the checkpoint and were drawn at random, for "
-            f"example {sorted(loaded['missing_keys'])[0]}. It was not trained as a classifier: its accuracy is chance.",
-            FairnessWarning,
-            stacklevel=4,
-        )
-    return model.eval(), tokens
-
-
-def _tokenizer(model: Any, tokenizer: Any) -> Any:
-    """The tokenizer given, or the one from where the model came from."""
-    if tokenizer is not None:
-        return tokenizer
-    from transformers import AutoTokenizer
-
-    try:
-        if not getattr(model, "name_or_path", ""):
-            raise ValueError("the model does not say where it came from")
-        return AutoTokenizer.from_pretrained(model.name_or_path, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"{type(model).__name__} needs a tokenizer and none was found: {opening_problem(error)} Pass tokenizer=...."
-        ) from error

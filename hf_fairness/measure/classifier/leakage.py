@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.refine.text_features import ngrams_of, words_of
+from hf_fairness.rows import read_columns
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import share_entry
 
@@ -95,14 +96,11 @@ def overlapping_rows(
             f"Overlap needs samples, test sets and n of at least 1; got {len(samples)}, {len(challenge)}, {n}."
         )
     wanted = list(dict.fromkeys([*columns, *([] if whole_column is None else [whole_column])]))
-    texts = _texts(samples, wanted, "samples")
-    missing = [name for name in wanted if name not in texts]
-    if missing:
-        raise ValueError(f"The samples have no column {missing[0]!r}; they have {', '.join(_columns(samples))}.")
+    texts = read_columns(samples, wanted, "samples")
     grams: dict[str, int] = {}
     wholes: dict[str, int] = {}
     for place, (name, rows) in enumerate(challenge.items()):
-        reference = _texts(rows, wanted, name)
+        reference = read_columns(rows, (), name, wanted)
         if not reference:
             raise ValueError(f"The test set {name!r} has none of the columns {', '.join(wanted)}.")
         for column, values in reference.items():
@@ -133,19 +131,3 @@ def _shares(shared: Mapping[str, NDArray[np.bool_]], leaks: NDArray[np.bool_]) -
     for kind, rows in shared.items():
         result |= share_entry(f"{kind}_share", int(rows.sum()), len(rows))
     return result
-
-
-def _columns(rows: Rows) -> list[str]:
-    names = getattr(rows, "column_names", None)
-    return list(rows[0] if names is None else names)
-
-
-def _texts(rows: Rows, names: Iterable[str], what: str) -> dict[str, list[str]]:
-    """Those of the columns that the rows have."""
-    if not len(rows):
-        raise ValueError(f"{what} has no rows.")
-    present = [name for name in names if name in _columns(rows)]
-    if hasattr(rows, "column_names"):
-        plain = rows.with_format(None)
-        return {name: list(plain[name][:]) for name in present}
-    return {name: [row[name] for row in rows] for name in present}

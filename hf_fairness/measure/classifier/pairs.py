@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.augment import CounterfactualSwap
-from hf_fairness.refine.columns import check_dataset, column_names, column_values
+from hf_fairness.rows import check_dataset, column_names, column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.scores.labels import Bools
 

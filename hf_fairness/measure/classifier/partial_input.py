@@ -17,8 +17,8 @@ from hf_fairness.measure.classifier.text_learners import (
     out_of_fold,
 )
 from hf_fairness.record import Declared
-from hf_fairness.refine.columns import Columns, check_dataset
 from hf_fairness.refine.labelled_texts import read_corpus
+from hf_fairness.rows import Columns, check_dataset
 from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.scores.intervals import combination, rates_of
 from hf_fairness.scores.meta import describe

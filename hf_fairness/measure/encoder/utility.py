@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.encoders import BaseEncoder, as_encoder, check_texts
+from hf_fairness.rows import read_columns
 from hf_fairness.scores import structure
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 
@@ -126,29 +127,23 @@ def read_scored_pairs(pairs: Any) -> tuple[list[str], list[str], Floats]:
     """
     if isinstance(pairs, (str, Path)):
         pairs = _read_table(Path(pairs))
-    names = (
-        list(pairs)
-        if isinstance(pairs, Mapping)
-        else list(getattr(pairs, "column_names", getattr(pairs, "columns", ())))
-    )
-    if names:
-        score = next((name for name in ("score", "label") if name in names), "score")
-        missing = [name for name in ("sentence1", "sentence2", score) if name not in names]
-        if missing:
-            raise ValueError(f"pairs needs columns sentence1, sentence2 and score; got {names}, missing {missing}.")
-        first, second, gold = (list(pairs[name]) for name in ("sentence1", "sentence2", score))
-    elif isinstance(pairs, Sequence) and not isinstance(pairs, str) and all(len(row) == 3 for row in pairs):
+    if isinstance(pairs, Sequence) and not isinstance(pairs, str) and all(_is_triple(row) for row in pairs):
         first, second, gold = ([row[place] for row in pairs] for place in range(3))
     else:
-        raise TypeError(
-            f"pairs must have columns sentence1, sentence2 and score, or be (text, text, score); got "
-            f"{type(pairs).__name__}."
-        )
+        found = read_columns(pairs, ("sentence1", "sentence2"), "pairs", ("score", "label"), as_names=False)
+        if not {"score", "label"} & set(found):
+            raise ValueError("pairs needs columns sentence1, sentence2 and score; missing: score.")
+        first, second = found["sentence1"], found["sentence2"]
+        gold = found["score"] if "score" in found else found["label"]
     left, right = check_texts(first, "sentence1"), check_texts(second, "sentence2")
     values = as_values(gold, "score")
     if not len(left) == len(right) == len(values):
         raise ValueError(f"sentence1, sentence2 and score differ in length: {len(left)}, {len(right)}, {len(values)}.")
     return left, right, values
+
+
+def _is_triple(row: Any) -> bool:
+    return isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 3
 
 
 def _read_table(file: Path) -> dict[str, list[Any]]:

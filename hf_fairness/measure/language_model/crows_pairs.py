@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.measure.language_model.benchmark_items import read_columns, say_known_defects
-from hf_fairness.measure.language_model.language_model import MaskedModel, open_language_model
+from hf_fairness.measure.language_model.benchmark_items import say_known_defects
+from hf_fairness.measure.language_model.token_scores import MaskedModel
+from hf_fairness.measure.models import open_language_model
+from hf_fairness.rows import read_columns
 from hf_fairness.scores import crows_pairs as scores_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.measure.language_model.benchmark_items import read_columns, say_known_defects
-from hf_fairness.measure.language_model.language_model import CausalModel, MaskedModel, Query, open_language_model
+from hf_fairness.measure.language_model.benchmark_items import say_known_defects
+from hf_fairness.measure.language_model.token_scores import CausalModel, MaskedModel, Query
+from hf_fairness.measure.models import open_language_model
+from hf_fairness.rows import read_columns
 from hf_fairness.scores import stereoset as scores_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
 from hf_fairness.scores.stereoset import LABELS

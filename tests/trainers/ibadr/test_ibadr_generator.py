@@ -169,7 +169,7 @@ def test_sources(case, tmp_path):
     torch.testing.assert_close(logits(from_folder, layout), logits(model, layout))
     with pytest.raises(ValueError, match="does not open as a causal language model"):
         open_generator(str(tmp_path / "nothing"), **PLACE, config=CONFIG)
-    with pytest.raises(ValueError, match="expected an id, a folder, a model or a config"):
+    with pytest.raises(ValueError, match="an id, a folder, a live model or a configuration"):
         open_generator(3, **PLACE, config=CONFIG, tokenizer=tokenizer)
     with pytest.raises(ValueError, match="does not say where it came from"):
         open_generator(source, **PLACE, config=CONFIG)

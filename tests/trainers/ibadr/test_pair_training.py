@@ -10,7 +10,8 @@ import torch
 from datasets import ClassLabel, Dataset
 from transformers import Trainer
 
-from hf_fairness.trainers.pair_data import class_numbers, encode_rows, text_columns
+from hf_fairness.rows import text_columns
+from hf_fairness.trainers.pair_data import class_numbers, encode_rows
 from hf_fairness.trainers.pair_training import (
     class_log_probabilities,
     gold_confidence,
@@ -138,7 +139,7 @@ def test_folder_with_other_classes_gets_a_new_head(opened, tmp_path):
     other, _ = open_pair_classifier(str(tmp_path), label_names=["yes", "no"], seed=3)
     assert again.config.id2label == {0: "yes", 1: "no"}
     assert torch.equal(again.classifier.weight, other.classifier.weight)
-    with pytest.raises(ValueError, match="does not open as a classifier"):
+    with pytest.raises(ValueError, match="does not open as a sequence classifier"):
         open_pair_classifier(str(tmp_path / "nothing"), label_names=NAMES)
 
 

@@ -1,23 +1,75 @@
-"""Open a masked or causal language model for scoring: a Hub id, a folder or a transformers model."""
+"""The one opener of models that are measured: an id, a folder or a live model, with device and type of numbers.
+
+Each returns what its kind of measure works with: :func:`open_encoder` something with ``encode(texts)``,
+:func:`open_classifier` something with ``logits(texts)``, :func:`open_language_model` something that scores tokens,
+:func:`open_translator` model and tokenizer.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness._encoder_adapters import is_a, split_pair
-from hf_fairness.augment.nlu.models import open_model, reference
-from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel, Query
-from hf_fairness.utils import FairnessWarning, opening_problem
+from hf_fairness._opening import find_tokenizer, is_live, open_pretrained, opening, reference
+from hf_fairness.encoders import as_encoder as open_encoder
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["CausalModel", "MaskedModel", "Query", "open_language_model"]
+__all__ = ["open_classifier", "open_encoder", "open_language_model", "open_translator"]
 
 _WANTED = "a masked or a causal language model"
+
+
+def open_classifier(model: Any, **options: Any) -> Classifier:
+    """Open a sequence classifier for passes over texts.
+
+    Args:
+        model: a Hub id, a folder, a transformers (or PEFT) model, the pair of it and its tokenizer, or what this
+            function returned.
+        **options: tokenizer, device, dtype, max_length, show_progress, distributed: see
+            :class:`~hf_fairness.measure.classifier.classifier.Classifier`.
+
+    Raises:
+        TypeError: no model.
+        ValueError: a model that does not open, or without a tokenizer.
+    """
+    return model if isinstance(model, Classifier) else Classifier(model, **options)
+
+
+def open_translator(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> tuple[Any, Any]:
+    """Open a model that translates (an encoder-decoder), with its tokenizer.
+
+    Args:
+        model: a Hub id, a folder, a transformers (or PEFT) model, or the pair of it and its tokenizer.
+        tokenizer: of the model; None looks where the model came from.
+        device: where to put it; None leaves it where it is.
+        dtype: of the weights of a model that is opened by name; None means that of its weights.
+
+    Raises:
+        TypeError: none of these.
+        ValueError: it does not open as an encoder-decoder, has no tokenizer, or ``dtype`` with a model that is open.
+        ImportError: its tokenizer needs something that is not installed; names the extra.
+    """
+    model, tokenizer = split_pair(model, tokenizer)
+    if isinstance(model, (str, Path)):
+        opened = open_pretrained("AutoModelForSeq2SeqLM", model, dtype=dtype, device=device)
+        return opened, find_tokenizer(model, tokenizer)
+    if not is_live(model):
+        raise TypeError(f"model is no translator: got {type(model).__name__}. Expected an id, a folder or a model.")
+    if dtype is not None:
+        raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+    return model if device is None else model.to(device), find_tokenizer(model, tokenizer)
 
 
 def open_language_model(
@@ -60,31 +112,16 @@ def open_language_model(
             raise ValueError("A model with learned prompts cannot be scored: the prompts are not in the model itself.")
         pair: Any = reference(inner if tokenizer is None else (inner, tokenizer), _WANTED)
         return _class_of(pair[0].config, [kind.__name__ for kind in type(inner).__mro__], inner)(*pair, **options)
-    source = reference(model, _WANTED)
-    import torch
+    source = str(reference(model, _WANTED))
     from accelerate import PartialState
     from transformers import AutoConfig
 
-    try:
+    with opening(source, _WANTED):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    except Exception as error:  # the Hub's client and the loaders have many
-        raise ValueError(f"{source} does not open as {_WANTED}: {opening_problem(error)}") from error
     kind = _class_of(config, config.architectures or [], None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FairnessWarning)
-        try:
-            opened, own = open_model(
-                "AutoModelForMaskedLM" if kind is MaskedModel else "AutoModelForCausalLM", str(source)
-            )
-        except FairnessWarning as warning:
-            raise ValueError(
-                f"{source} has no trained language-model head, or lacks other weights: {warning} Expected {_WANTED}."
-            ) from warning
-    kind_of_number = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
-    if dtype is not None and not isinstance(kind_of_number, torch.dtype):
-        raise ValueError(f"dtype must be None or one of torch's, as 'float16'; got {dtype!r}.")
-    opened.to(device=PartialState().device if device is None else device, dtype=kind_of_number)
-    return kind(opened, own if tokenizer is None else tokenizer, **options)
+    auto_class = "AutoModelForMaskedLM" if kind is MaskedModel else "AutoModelForCausalLM"
+    opened = open_pretrained(auto_class, source, dtype=dtype, device=device or PartialState().device, lacking="refuse")
+    return kind(opened, find_tokenizer(source, tokenizer), **options)
 
 
 def _class_of(config: Any, names: Sequence[str], model: Any) -> type[MaskedModel] | type[CausalModel]:

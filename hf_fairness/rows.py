@@ -1,9 +1,13 @@
-"""What every refinement reads: one data set, its columns, and one score per row."""
+"""The one reader of rows and their columns, for what refines, measures and trains.
+
+Most functions want a ``datasets.Dataset``; :func:`read_columns` takes dicts and columns as well. The one reader of
+variants (a text column per group) is ``hf_fairness.measure.variants``.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,8 @@ from hf_fairness.scores.statistics import Floats, as_values
 from hf_fairness.utils import FairnessWarning
 
 Columns = str | Sequence[str]
+#: Text columns that are looked for where none are named, in this order.
+TEXT_COLUMNS = (("premise", "hypothesis"), ("text",))
 
 
 def check_dataset(dataset: Any, what: str) -> None:
@@ -153,3 +159,84 @@ def _numbers(dataset: Any, name: str, what: str) -> Floats:
         )
     column = dataset.select_columns([name]).with_format("arrow")[:].column(name)
     return as_values(column.to_numpy().astype(np.float64), f"{what}: score column {name!r}")
+
+
+def read_columns(
+    rows: Any, wanted: Sequence[str], name: str, optional: Sequence[str] = (), *, as_names: bool = True
+) -> dict[str, list[Any]]:
+    """Columns of a Dataset in any format, of a DataFrame, of a mapping of columns, or of dicts, one per row.
+
+    Args:
+        rows: the rows.
+        wanted: columns that must be there.
+        name: how messages call them.
+        optional: columns that are taken where they are there.
+        as_names: whether class labels of a Dataset become their names.
+
+    Returns:
+        The columns asked for, all of the same length, at least one row.
+
+    Raises:
+        TypeError: something else.
+        ValueError: no rows, a missing column, columns of different lengths.
+    """
+    names: Any = getattr(rows, "column_names", None)
+    if isinstance(names, Mapping):
+        raise TypeError(f"{name} is a DatasetDict; choose one split, for example {name}['validation'].")
+    if names is None and hasattr(rows, "columns") and not isinstance(rows, Mapping):
+        names = list(rows.columns)
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise TypeError(f"{name} must be a Dataset, dicts or a mapping of columns; got {type(rows).__name__}.")
+    found: dict[str, list[Any]] = {}
+    if isinstance(rows, Mapping) or names:
+        present = list(rows) if isinstance(rows, Mapping) else list(names)
+        table: Any = rows.with_format(None) if hasattr(rows, "with_format") else rows
+        found = {column: list(table[column]) for column in (*wanted, *optional) if column in present}
+    else:
+        items = list(rows)
+        bad = next((place for place, item in enumerate(items) if not isinstance(item, Mapping)), None)
+        if bad is not None:
+            raise TypeError(f"{name}[{bad}] must be a dict; got {type(items[bad]).__name__}.")
+        present = [column for column in (*wanted, *optional) if items and all(column in item for item in items)]
+        found = {column: [item[column] for item in items] for column in present}
+        if not items:
+            raise ValueError(f"{name} is empty: there is no item to score.")
+    missing = [column for column in wanted if column not in found]
+    if missing:
+        has = f" It has {', '.join(map(str, present))}." if present else ""
+        raise ValueError(f"{name} needs {', '.join(wanted)} in every row; missing: {', '.join(missing)}.{has}")
+    lengths = {column: len(values) for column, values in found.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"The columns of {name} have different lengths: {lengths}.")
+    if lengths and not next(iter(lengths.values())):
+        raise ValueError(f"{name} is empty: there is no item to score.")
+    features = getattr(rows, "features", None) or {}
+    for column, values in found.items():
+        decode = getattr(features.get(column), "int2str", None)
+        if decode is not None and as_names:
+            found[column] = decode(values)
+    return found
+
+
+def text_columns(dataset: Any, columns: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The one or two text columns of the rows.
+
+    Args:
+        dataset: the rows.
+        columns: their names; None looks for ``premise`` and ``hypothesis``, then for ``text``.
+
+    Raises:
+        ValueError: no such columns, or more than two.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> text_columns(Dataset.from_dict({"text": ["a"], "label": [0]}))
+        ('text',)
+    """
+    present = dataset.column_names
+    choices = TEXT_COLUMNS if columns is None else (tuple(columns),)
+    found = next((names for names in choices if names and set(names) <= set(present)), None)
+    if found is None or len(found) > 2:
+        wanted = " or ".join(", ".join(names) for names in choices) or "one or two names"
+        raise ValueError(f"The rows need the text columns {wanted}, one or two; they have {', '.join(present)}.")
+    return found
