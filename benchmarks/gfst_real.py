@@ -39,7 +39,8 @@ from hf_fairness.measure.translator.winomt import winomt
 from hf_fairness.measure.translator.winomt_data import read_winomt
 from hf_fairness.runs import Run, content_key
 from hf_fairness.scores.translation_quality import translation_quality
-from hf_fairness.trainers import GFSTConfig, small_marian, small_tokenizer, train_translator
+from hf_fairness.trainers import GFSTConfig, train_translator
+from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
 
 DATA = ROOT.parent / "shared" / "data"
 FILE = RESULTS / "gfst_real.json"

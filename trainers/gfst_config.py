@@ -17,7 +17,7 @@ class GFSTConfig(Seq2SeqTrainingArguments):
     Label smoothing, Adam's numbers, schedule, warm-up, learning rate, stopping and averaging are the paper's.
 
     - *Dropout* is the model's, not set here: .3 in the paper (.1 for French), for
-      ``small_marian(..., dropout=0.3)`` or ``AutoModelForSeq2SeqLM.from_pretrained(..., dropout=0.3)``.
+      ``AutoModelForSeq2SeqLM.from_pretrained(..., dropout=0.3)``.
     - *Batch.* The paper does not give its size; here it is 64 pairs per device, of about the same length each.
     - *Steps.* The paper trains for 30,000 updates (German), 180,000 (French), or until the validation perplexity has
       not improved for 5 epochs (the other languages). Without ``max_steps`` and without a validation set all
