@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import hf_fairness
 from hf_fairness._secrets import redact
+from hf_fairness.cli.flags import in_flags, warnings_in_flags
 
 #: Sub-command -> what it does, in one line. The module of the same name holds `main(argv)`.
 COMMANDS: dict[str, str] = {
@@ -107,7 +108,8 @@ def _run(words: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
+    with warnings_in_flags(command):
+        importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
     return 0
 
 
@@ -120,10 +122,11 @@ class _Formatter(logging.Formatter):
 
 
 def _message(command: str, error: Exception, with_traceback: bool) -> str:
-    """What is printed of an error: a few lines without secrets, on request where it came from."""
+    """What is printed of an error: a few lines in flags and without secrets, on request where it came from."""
     if with_traceback:
         return redact("".join(traceback.format_exception(error))).rstrip()
-    lines = [line[:_MOST_LETTERS] for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    said = [in_flags(line)[:_MOST_LETTERS] for line in str(error).splitlines() if line.strip()]
+    lines = said or [type(error).__name__]
     if isinstance(error, MemoryError):
         lines = ["out of memory: give fewer rows, a smaller model or a smaller batch."]
     elif any(base.__name__ == "HTTPError" for base in type(error).__mro__):  # of whichever library asks the Hub

@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 import yaml
 
 from hf_fairness._secrets import HIDDEN, SECRET, Secret, redact
+from hf_fairness.cli.flags import speak_of
 from hf_fairness.cli.sources import check_place, missing
 from hf_fairness.cli.values import Misfit, check_value, kind_of, read_value
 
@@ -70,6 +71,7 @@ def parse(
 
     path = _pop_config(words)
     kinds = option_kinds(config_classes)
+    speak_of(kinds)
     in_file = {} if path is None else read_yaml(path, kinds)
     _preset(parser, defaults or {})
     _preset(parser, in_file)

@@ -143,7 +143,7 @@ def test_the_list_and_wrong_use(build, capsys):
     assert main(["build-dataset"]) == 1
     assert "Name a data set" in capsys.readouterr().err
     assert "Did you mean 'winomt'" in build("winmt", code=1)
-    assert "pass data_dir" in build("must_she", code=1)
+    assert "pass --data_dir" in build("must_she", code=1)
 
 
 @pytest.mark.parametrize("name", RESTRICTED)
