@@ -83,8 +83,9 @@ def write_report(
         "markdown": ("report.md", card_section(record, texts=True)),
     }
     if html:
-        texts["html"] = ("report.html", render_html(record))
-        texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in figures(record).items()}
+        pictures = figures(record)
+        texts["html"] = ("report.html", render_html(record, pictures))
+        texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in pictures.items()}
     if result is not None:
         texts["results"] = ("results.json", _json(plain(result)))
     for name, text in texts.values():

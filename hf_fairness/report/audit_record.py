@@ -9,6 +9,7 @@ from typing import Any
 from hf_fairness.record import (
     Arm,
     Declared,
+    Gap,
     Measure,
     Record,
     Role,
@@ -74,6 +75,7 @@ def audit_record(
     sides = {arm: audit for arm, audit in given.items() if audit is not None}
     measures = tuple(_measures(sides))
     pairs = [("after", other) for other in ("before", "control") if other in sides]
+    gaps = compare(measures, pairs, _paired(after))
     trained = {key: value for key, value in (training or {}).items() if key not in ("control", "loss_curve", "sweep")}
     figures = {
         "projections": {arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")},
@@ -90,10 +92,10 @@ def audit_record(
             for arm, audit in sides.items()
         ),
         measures=measures,
-        gaps=compare(measures, pairs, _paired(after)),
+        gaps=gaps,
         asked=dict(asked or {}),
         subject={key: after[key] for key in ("attribute", "language", "groups") if after.get(key)},
-        cautions=tuple(_collapse(measures, sides)),
+        cautions=tuple(_collapse(measures, gaps)),
         tables=sweep_tables(training),
         figures={key: value for key, value in figures.items() if value},
         texts={
@@ -239,13 +241,11 @@ def _paired(after: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, An
     return paired
 
 
-def _collapse(measures: tuple[Measure, ...], sides: Sides) -> Iterator[str]:
+def _collapse(measures: tuple[Measure, ...], gaps: tuple[Gap, ...]) -> Iterator[str]:
     """Sets of texts where CCED fell only because all distances shrank (or grew with them)."""
-    if "before" not in sides:
-        return
-    gaps = {gap.measure: gap for gap in compare(measures, [("after", "before")], _paired(sides["after"]))}
+    since = {gap.measure: gap for gap in gaps if gap.against == "before"}
     for measure in measures:
-        gap, relative = gaps.get(measure.id), gaps.get(f"{measure.id}_relative")
+        gap, relative = since.get(measure.id), since.get(f"{measure.id}_relative")
         fell = measure.metric == "cced" and gap is not None and gap.verdict == "improved"
         if fell and relative is not None and relative.verdict != "improved":
             yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from importlib.util import find_spec
 
@@ -10,6 +11,7 @@ from hf_fairness.record import Record
 from hf_fairness.report.card import conventions, facts, finding_lists
 from hf_fairness.report.figures import figures
 from hf_fairness.report.overview import strips
+from hf_fairness.report.plots import Plot
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.tables import grids, shown_arms
 from hf_fairness.report.text import DISCLAIMER
@@ -19,7 +21,7 @@ from hf_fairness.utils import require
 _KINDS = {"Got worse": "worse", "Improved": "improved", "Beside the others": "others", "Measured": "measured"}
 
 
-def render_html(record: Record) -> str:
+def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> str:
     """Write the report of any command as an HTML page without scripts that loads nothing.
 
     Names and texts from the results are escaped: a model's name cannot bring in markup or script. The picture of the
@@ -27,6 +29,7 @@ def render_html(record: Record) -> str:
 
     Args:
         record: of any command.
+        pictures: those of the method, where they are drawn already; None draws them, where matplotlib is installed.
 
     Returns:
         The page as text; the same record gives the same text.
@@ -40,6 +43,8 @@ def render_html(record: Record) -> str:
     )
     source = resources.files("hf_fairness.report").joinpath("templates").joinpath("report.html.jinja2")
     summary = summarize(record)
+    if pictures is None:
+        pictures = figures(record) if find_spec("matplotlib") is not None else {}
     subject = [f"{key}: {', '.join(v) if isinstance(v, (list, tuple)) else v}" for key, v in record.subject.items()]
     page: str = environment.from_string(source.read_text(encoding="utf-8")).render(
         record=record,
@@ -53,7 +58,7 @@ def render_html(record: Record) -> str:
         ],
         disclaimer=DISCLAIMER,
         grids=grids(record),
-        figures=figures(record) if find_spec("matplotlib") is not None else {},
+        figures=pictures,
         facts=facts(record),
         conventions=conventions(record),
         version=hf_fairness.__version__,
