@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness.results import flatten, show
 from hf_fairness.utils import FairnessWarning, metric_path
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ __all__ = [
     "Neutralize",
     "__version__",
     "audit",
+    "flatten",
     "load_attribute",
     "metric_path",
+    "show",
 ]
 
 #: Package of each name that is loaded when it is first used.

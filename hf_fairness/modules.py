@@ -4,6 +4,52 @@
 floats to a declared integer type and refuses keys that were not declared. The classes here skip that detour
 where nothing was added batch by batch and one process computes; ``add``, ``add_batch`` and several processes
 work as ever.
+
+A metric of your own
+====================
+Declare what can be added in batches, check the inputs, return numbers with intervals and ``meta``. All the rest is
+there then: ``evaluate.load``, batches, several processes, ``compute(..., flat=True)`` for a Trainer, the help text.
+
+    >>> from typing import Any
+    >>> import datasets
+    >>> import hf_fairness.modules
+    >>> from hf_fairness.scores.labels import group_index
+    >>> from hf_fairness.scores.meta import describe
+    >>> from hf_fairness.scores.statistics import as_values, mean_interval
+
+    >>> @hf_fairness.modules.documented(
+    ...     "Mean length of the answers that each group gets, in words. Ideal: no gap between the groups.",
+    ...     "Takes predictions (the words of each answer) and groups (whom it is for); returns gap, means, n, meta.",
+    ...     citation="",
+    ...     features={"predictions": datasets.Value("float64"), "groups": datasets.Value("string")},
+    ... )
+    ... class AnswerLength(hf_fairness.modules.Metric):
+    ...     def _compute(self, *, predictions: Any = None, groups: Any = None) -> dict[str, Any]:
+    ...         hf_fairness.modules.need("answer_length", predictions=predictions, groups=groups)
+    ...         words = as_values(predictions, "predictions")
+    ...         names, places = group_index(groups, len(words))
+    ...         parts = {name: words[places == place] for place, name in enumerate(names)}
+    ...         means = {name: float(part.mean()) for name, part in parts.items()}
+    ...         entries = {
+    ...             name: {"words": means[name], "words_ci95": mean_interval(part, low=0.0), "n": len(part)}
+    ...             for name, part in parts.items()
+    ...         }
+    ...         says = {"convention": "95 % intervals: Student's", "ideal": "gap 0", "direction": "more is worse"}
+    ...         gap = max(means.values()) - min(means.values())
+    ...         return {"gap": gap, "means": entries, "n": len(words), "meta": describe(n=len(words), seed=0, **says)}
+
+    >>> metric, groups = AnswerLength(), ["women", "women", "women", "men", "men", "men"]
+    >>> result = metric.compute(predictions=[10, 12, 11, 20, 22, 21], groups=groups)
+    >>> result["gap"], result["means"]["men"]["words"]
+    (10.0, 21.0)
+    >>> sorted(metric.compute(predictions=[10, 12, 11, 20, 22, 21], groups=groups, flat=True))[:4]
+    ['gap', 'means_men_n', 'means_men_words', 'means_men_words_ci95_high']
+    >>> metric.compute(predictions=[10, 12], groups=["women", "women"])
+    Traceback (most recent call last):
+    ValueError: groups must hold at least two groups to compare; got 'women' alone.
+
+In a file ``answer_length/answer_length.py`` it opens with ``evaluate.load("answer_length")``. A gap wants an interval
+too: ``hf_fairness.scores.intervals`` has those of rates and their gaps, ``hf_fairness.scores.statistics`` all others.
 """
 
 from __future__ import annotations
@@ -14,9 +60,16 @@ from typing import Any, TypeVar
 import datasets
 import evaluate
 
+from hf_fairness.results import flatten
 from hf_fairness.utils import as_flag
 
 Module = TypeVar("Module", bound="type[_Direct]")
+
+#: What the help of every module says of the option that the base classes add.
+_FLAT = """\
+    flat: True gives one flat dict of finite numbers, for `compute_metrics` of a Trainer; see `hf_fairness.flatten`
+        (default False).
+"""
 
 
 class _Direct:
@@ -32,7 +85,9 @@ class _Direct:
     def _compute(self, **kwargs: Any) -> dict[str, Any]:
         raise NotImplementedError
 
-    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+    def compute(
+        self, *, predictions: Any = None, references: Any = None, flat: bool = False, **kwargs: Any
+    ) -> dict[str, Any] | None:
         """Compute the module.
 
         Positional arguments are not allowed. Inputs are handed over as they are, models and arrays included,
@@ -41,19 +96,25 @@ class _Direct:
         Args:
             predictions: predictions, where the module takes any.
             references: references, where the module takes any.
+            flat: whether to return the numbers alone, in one flat dict.
             **kwargs: inputs and options of the module; see below.
 
         Returns:
             A dict of results; None on all but the main process.
 
         """
+        result: dict[str, Any] | None
         if self.num_process == 1 and self.writer is None:
             inputs = {"predictions": predictions, "references": references}
-            return self._compute(**{name: value for name, value in inputs.items() if value is not None}, **kwargs)
+            result = self._compute(**{name: value for name, value in inputs.items() if value is not None}, **kwargs)
+        else:
+            result = self._compute_added(predictions=predictions, references=references, **kwargs)
+        return flatten(result) if flat and result is not None else result
+
+    def _compute_added(self, **inputs: Any) -> dict[str, Any] | None:
+        """Compute what was added batch by batch, or what several processes hold."""
         parent: Any = super()
-        inputs = self._checked({"predictions": predictions, "references": references, **kwargs})
-        predictions, references = inputs.pop("predictions"), inputs.pop("references")
-        result: dict[str, Any] | None = parent.compute(predictions=predictions, references=references, **inputs)
+        result: dict[str, Any] | None = parent.compute(**self._checked(inputs))
         return result
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
@@ -120,11 +181,11 @@ class _Direct:
 
 
 class Metric(_Direct, evaluate.Metric):  # type: ignore[misc]
-    """A metric of predictions: declare ``_info``, write ``_compute``, which checks its inputs."""
+    """A metric of predictions: write ``_compute``, which checks its inputs, below :func:`documented`."""
 
 
 class Measurement(_Direct, evaluate.Measurement):  # type: ignore[misc]
-    """A measurement of a model or of data: declare ``_info``, write ``_compute``, which checks its inputs."""
+    """A measurement of a model or of data: write ``_compute``, which checks its inputs, below :func:`documented`."""
 
 
 def documented(
@@ -140,7 +201,7 @@ def documented(
 
     Args:
         description: what is measured, its ideal and its limits.
-        inputs_description: "Args", "Returns" and "Examples" of ``compute``.
+        inputs_description: "Args", "Returns" and "Examples" of ``compute``; ``flat`` is added to the "Args".
         citation: BibTeX.
         features: types of the inputs that can be added batch by batch; None for a module that takes its inputs in one
             call of ``compute`` (evaluate wants one declared feature: a text named ``predictions``).
@@ -151,6 +212,7 @@ def documented(
         A decorator for a subclass of ``Metric`` or ``Measurement``.
     """
     declared = datasets.Features(dict(features or {"predictions": datasets.Value("string")}))
+    inputs_description = inputs_description.replace("\nReturns:", f"{_FLAT}\nReturns:", 1)
 
     def decorate(cls: Module) -> Module:
         def _info(self: Any) -> Any:

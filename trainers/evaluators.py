@@ -21,6 +21,7 @@ from hf_fairness.measure.encoder.cced import cced
 from hf_fairness.measure.encoder.seat import seat
 from hf_fairness.measure.encoder.seat_tests import resolve_tests
 from hf_fairness.measure.variants import read_variants
+from hf_fairness.results import flatten
 
 logger = logging.getLogger(__name__)
 
@@ -239,6 +240,4 @@ class CCEDEvaluator(_BiasEvaluator):
 
 def _with_interval(result: dict[str, Any], key: str) -> dict[str, float]:
     """A number, and the ends of its interval where there is one: metrics of a Trainer are single numbers."""
-    interval = result[f"{key}_ci95"]
-    ends = {} if interval is None else {f"{key}_ci95_low": interval[0], f"{key}_ci95_high": interval[1]}
-    return {key: result[key], **ends}
+    return flatten({name: result[name] for name in (key, f"{key}_ci95")})

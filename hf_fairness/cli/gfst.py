@@ -153,7 +153,7 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
 def print_stages(result: dict[str, Any]) -> None:
     """Print what the stages counted, for a run that ended early."""
     from hf_fairness.report.gfst_record import kept_table
-    from hf_fairness.report.terminal import columns
+    from hf_fairness.results import columns
 
     print(*columns(kept_table(result)), sep="\n")
     print()

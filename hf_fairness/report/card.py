@@ -12,7 +12,7 @@ from hf_fairness.record import Record
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.tables import grids, text_rows
-from hf_fairness.report.text import BRACKETS, DISCLAIMER, display_name, flatten
+from hf_fairness.report.text import BRACKETS, DISCLAIMER, display_name, setting_texts
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -96,7 +96,7 @@ def facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
     method = record.arm("method")
     blocks = [("Training", method.training if method else {}), ("Settings", record.asked)]
     blocks += [("Measurement", record.provenance)]
-    found = [(title, list(flatten({k: v for k, v in section.items() if v is not None}))) for title, section in blocks]
+    found = [(title, list(setting_texts(section))) for title, section in blocks]
     return [(title, section) for title, section in found if section]
 
 

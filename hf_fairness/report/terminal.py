@@ -9,6 +9,7 @@ from hf_fairness.record import Record
 from hf_fairness.report.summary import Summary, main_pairs, summarize
 from hf_fairness.report.tables import MARKS, shown_arms
 from hf_fairness.report.text import ABSENT, format_interval, format_number
+from hf_fairness.results import columns
 
 #: Longest title in a table.
 WIDEST = 72
@@ -75,17 +76,3 @@ def _table(record: Record) -> str:
     if len(rows) == 1:
         return ""
     return "\n".join(columns(rows))
-
-
-def columns(rows: list[list[str]]) -> list[str]:
-    """Rows of text as lines with aligned columns, the first and the last set left, and a rule below the heading."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    left = {0, len(widths) - 1}
-    lines = [
-        "  ".join(
-            cell.ljust(size) if place in left else cell.rjust(size)
-            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]

@@ -8,9 +8,10 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from hf_fairness.record import Interval, mapping, non_finite, number
-
-#: Stands for a number that was not measured.
-ABSENT = "–"
+from hf_fairness.results import ABSENT as ABSENT
+from hf_fairness.results import format_interval as format_interval
+from hf_fairness.results import format_number as format_number
+from hf_fairness.results import leaves
 
 #: Said in every report, whatever the numbers are.
 DISCLAIMER = (
@@ -44,25 +45,6 @@ _SECTIONS = {
     "probe": "How well a probe reads the group from the embedding",
     "utility": "Retained utility",
 }
-
-
-def format_number(value: float | None) -> str:
-    """Three decimals, a true minus sign, and powers of ten for what would round to 0."""
-    if value is None:
-        return ABSENT
-    if value != 0 and abs(value) < 0.0005:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        text = f"{mantissa}e{int(exponent)}"
-    elif abs(value) >= 1000:
-        text = f"{value:,.0f}"
-    else:
-        text = f"{value:.3f}"
-    return text.replace("-", "−")
-
-
-def format_interval(ends: Interval | None) -> str:
-    """``[low, high]``, or an empty string where there is none."""
-    return f"[{format_number(ends[0])}, {format_number(ends[1])}]" if ends else ""
 
 
 def format_value(value: float | None, ends: Interval | None) -> str:
@@ -146,15 +128,10 @@ def control_text(training: Mapping[str, Any] | None) -> str:
     return str(said) if said else "training that lacks what the method asks for"
 
 
-def flatten(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Name and text of every scalar in a nested record; lists are joined, curves left out, paths cut."""
-    for key, value in record.items():
-        name = f"{prefix}{key}"
-        if key in {"loss_curve", "log_history"} or value is None:
-            continue
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{name}.")
-        elif isinstance(value, (list, tuple)):
+def setting_texts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and text of every scalar in nested settings; lists are joined, curves left out, paths cut."""
+    for name, value in leaves(settings, ".", lambda key, part: key in {"loss_curve", "log_history"} or part is None):
+        if isinstance(value, (list, tuple)):
             if all(isinstance(item, (str, int, float)) for item in value):
                 yield name, ", ".join(map(display_name, value))
         elif isinstance(value, float):

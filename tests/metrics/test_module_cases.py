@@ -7,13 +7,11 @@ its result), ``DEGENERATE`` (one entry for each of ``KINDS``), ``PAGE`` (inputs 
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import math
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import evaluate
@@ -21,25 +19,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from metric_case import FOLDER, METRICS, case_of, compute
 
-import hf_fairness
-
-FOLDER = Path(__file__).resolve().parents[2] / "metrics"
-CASES = Path(__file__).parent / "cases"
-METRICS = sorted(path.name for path in FOLDER.iterdir() if (path / f"{path.name}.py").is_file())
 KINDS = ("empty", "one group", "constant predictor", "all unknown", "nan", "length mismatch", "multiclass")
-
-
-@cache
-def _case(name):
-    spec = importlib.util.spec_from_file_location(f"cases_{name}", CASES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _compute(name, inputs):
-    return evaluate.load(hf_fairness.metric_path(name)).compute(**inputs)
 
 
 def _look_up(result, path):
@@ -66,8 +48,8 @@ def _check(result, expected):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_result_is_plain_complete_and_right(name, tmp_path):
-    case = _case(name)
-    result = _compute(name, case.VALID)
+    case = case_of(name)
+    result = compute(name, case.VALID)
     assert case.EXPECTED
     _check(result, case.EXPECTED)
     # Plain Python that JSON and `evaluate.save` can write, and no NaN or infinity in it.
@@ -86,15 +68,15 @@ def test_result_is_plain_complete_and_right(name, tmp_path):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_same_seed_gives_the_same_result(name):
-    case = _case(name)
-    assert _compute(name, case.VALID) == _compute(name, case.VALID)
+    case = case_of(name)
+    assert compute(name, case.VALID) == compute(name, case.VALID)
 
 
 @pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", METRICS)
 def test_degenerate_input_has_a_value_or_a_clear_error(name, kind):
-    case = _case(name)
+    case = case_of(name)
     entry = case.DEGENERATE[kind]
     if isinstance(entry, str):
         assert len(entry.split()) >= 4, f"say why {kind!r} does not apply to {name}"
@@ -103,10 +85,10 @@ def test_degenerate_input_has_a_value_or_a_clear_error(name, kind):
     inputs = {key: value for key, value in (case.VALID | changes).items() if value is not None}
     if isinstance(expected, str):
         with pytest.raises((ValueError, TypeError), match=expected) as caught:
-            _compute(name, inputs)
+            compute(name, inputs)
         assert len(str(caught.value).split()) >= 5, "an error names what came and what was wanted"
         return
-    result = _compute(name, inputs)
+    result = compute(name, inputs)
     _check(result, expected)
     assert all(math.isfinite(number) for number in _numbers(result))
 
@@ -143,16 +125,16 @@ def _put(value, path, new):
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("name", METRICS)
 def test_a_missing_value_in_any_input_is_named_or_optional(name, missing):
-    valid = _case(name).VALID
+    valid = case_of(name).VALID
     cells = list(dict.fromkeys(_cells(valid)))
     assert cells
     for path in cells:
         inputs = _put(valid, path, MISSING[missing])
         if OPTIONAL.get(path[-1]) == name:
-            assert all(math.isfinite(number) for number in _numbers(_compute(name, inputs))), path
+            assert all(math.isfinite(number) for number in _numbers(compute(name, inputs))), path
             continue
         with pytest.raises((ValueError, TypeError), match=r"\[1\]|[Rr]ow|holds|must|needs|has no|NaN") as caught:
-            _compute(name, inputs)
+            compute(name, inputs)
         assert len(str(caught.value).split()) >= 5, (path, str(caught.value))
         assert "ambiguous" not in str(caught.value), path
 
@@ -160,7 +142,7 @@ def test_a_missing_value_in_any_input_is_named_or_optional(name, missing):
 @pytest.mark.parametrize("name", METRICS)
 def test_a_seed_of_none_is_refused(name):
     with pytest.raises(ValueError, match=r"seed must be a whole number.*got None"):
-        _compute(name, _case(name).VALID | {"seed": None})
+        compute(name, case_of(name).VALID | {"seed": None})
 
 
 #: Modules whose rows have a label of their own, and where it stands.
@@ -179,14 +161,14 @@ def test_labels_that_differ_stay_apart(name, labels):
     """Two labels of the input are renamed: every number stays."""
     if name == "bias_ir" and "" in labels:
         return  # there, no group
-    valid = _case(name).VALID
+    valid = case_of(name).VALID
     place, *field = LABELLED[name]
     old = list(dict.fromkeys(row[field[0]] if field else row for row in valid[place]))[:2]
     new = dict(zip(old, labels, strict=True))
     rows = [
         row | {field[0]: new.get(row[field[0]], row[field[0]])} if field else new.get(row, row) for row in valid[place]
     ]
-    before, after = (_numbers(_compute(name, inputs)) for inputs in (valid, valid | {place: rows}))
+    before, after = (_numbers(compute(name, inputs)) for inputs in (valid, valid | {place: rows}))
     assert sorted(before) == pytest.approx(sorted(after))
 
 
@@ -204,11 +186,11 @@ NUMBERS = {
 @pytest.mark.parametrize("as_list", [False, True])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_tensors_in_half_precision_are_read_as_their_numbers(name, as_list):
-    valid, key = _case(name).VALID, NUMBERS[name]
+    valid, key = case_of(name).VALID, NUMBERS[name]
     tensor = torch.tensor(valid[key], dtype=torch.bfloat16)
     given = list(tensor) if as_list else tensor
-    expected = _compute(name, valid | {key: tensor.float().tolist()})
-    assert _numbers(_compute(name, valid | {key: given})) == _numbers(expected)
+    expected = compute(name, valid | {key: tensor.float().tolist()})
+    assert _numbers(compute(name, valid | {key: given})) == _numbers(expected)
 
 
 #: Modules that take clusters, and how many rows their inputs have.
@@ -218,15 +200,15 @@ CLUSTERED = {"demographic_parity": 8, "equal_opportunity": 8, "equalized_odds": 
 @pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
 @pytest.mark.parametrize("name", CLUSTERED)
 def test_clusters_of_any_kind(name):
-    valid, n = _case(name).VALID, CLUSTERED[name]
+    valid, n = case_of(name).VALID, CLUSTERED[name]
     labels = [row // 2 if n > 2 else row for row in range(n)]
-    expected = _compute(name, valid | {"clusters": labels})
+    expected = compute(name, valid | {"clusters": labels})
     for given in (torch.tensor(labels), list(torch.tensor(labels)), np.array(labels), pd.Series(labels)):
-        assert _compute(name, valid | {"clusters": given}) == expected
+        assert compute(name, valid | {"clusters": given}) == expected
     for missing in MISSING.values():
         with pytest.raises(ValueError, match=r"clusters holds 1 row.s. without a label, the first in row 1"):
-            _compute(name, valid | {"clusters": [labels[0], missing, *labels[2:]]})
-    one = _compute(name, valid | {"clusters": [7] * n})
+            compute(name, valid | {"clusters": [labels[0], missing, *labels[2:]]})
+    one = compute(name, valid | {"clusters": [7] * n})
     intervals = [key for key in one if key.endswith("_ci95")]
     assert intervals
     assert [key for key in intervals if one[key] is not None] == []
@@ -235,8 +217,8 @@ def test_clusters_of_any_kind(name):
 
 def test_every_kind_of_degenerate_input_is_answered():
     for name in METRICS:
-        assert set(_case(name).DEGENERATE) == set(KINDS), name
-        met = [kind for kind, entry in _case(name).DEGENERATE.items() if not isinstance(entry, str)]
+        assert set(case_of(name).DEGENERATE) == set(KINDS), name
+        met = [kind for kind, entry in case_of(name).DEGENERATE.items() if not isinstance(entry, str)]
         assert len(met) >= 3, f"{name} answers {met} only"
 
 
@@ -244,7 +226,7 @@ def test_pages_build_and_measure(minilm_path):
     """One process for all pages. A page that needs a model gets MiniLM where its inputs say `MINILM`."""
     pytest.importorskip("gradio")
     inputs = {
-        str(FOLDER / name): [minilm_path if value == "MINILM" else value for value in _case(name).PAGE]
+        str(FOLDER / name): [minilm_path if value == "MINILM" else value for value in case_of(name).PAGE]
         for name in METRICS
     }
     done = subprocess.run(
@@ -263,4 +245,4 @@ def test_pages_build_and_measure(minilm_path):
         assert rows
         assert {len(row) for row in rows} == {len(headers)}, name
         assert all(isinstance(cell, str) for row in rows for cell in row), name
-        assert _case(name).PAGE_LINE in line, (name, line)
+        assert case_of(name).PAGE_LINE in line, (name, line)
