@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Names of the contract in the design, by module.
 CONTRACT = {
-    "hf_fairness": ["FairnessWarning", "metric_path"],
+    "hf_fairness": ["FairnessWarning", "flatten", "metric_path", "show"],
     "hf_fairness.augment": ["CounterfactualSwap", "GroupVariants", "Neutralize", "parse_edits"],
     "hf_fairness.attributes": ["Attribute", "available_attributes", "load_attribute"],
     "hf_fairness.dataset_scripts": ["available", "builder_class", "load"],
