@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +186,55 @@ def open_pair(auto_class: str, source: str | tuple[Any, Any], **options: Any) ->
         return source
     model = open_pretrained(auto_class, source, **options)
     return model, find_tokenizer(source)
+
+
+#: Models that are open for reading by what they were opened from, the last used at the end; None outside a command.
+_kept: OrderedDict[Any, Any] | None = None
+#: Bytes of weights that stay open together.
+KEPT_BYTES = 2 << 30
+
+
+@contextlib.contextmanager
+def opened_once() -> Iterator[None]:
+    """Within the block a model that is only read is opened once, however many stages ask for it.
+
+    Those used last stay open, up to ``KEPT_BYTES`` of weights. For commands, whose code is all ours: who opens models
+    in Python may train one, and gets one of his own each time.
+    """
+    global _kept  # of the process, as the models are
+    outer, _kept = _kept, OrderedDict() if _kept is None else _kept
+    try:
+        yield
+    finally:
+        _kept = outer
+
+
+def for_reading(kind: str, source: str | Path, options: Any, open_it: Callable[[], Any]) -> Any:
+    """A model that is measured and not changed: that of an earlier call with the same source, or a new one.
+
+    Args:
+        kind: what opens it.
+        source: id or folder; a folder that was written anew meanwhile is opened anew.
+        options: what else decides what is opened.
+        open_it: opens it; returns a module, or a tuple that begins with one.
+    """
+    if _kept is None:
+        return open_it()
+    folder = Path(source)
+    files = [file for file in folder.rglob("*") if file.is_file()] if folder.is_dir() else []
+    state = sorted((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    key = (kind, str(folder.resolve()) if files else str(source), repr(options), tuple(state))
+    found = _kept.pop(key) if key in _kept else open_it()
+    _kept[key] = found
+    while len(_kept) > 1 and sum(map(_size, _kept.values())) > KEPT_BYTES:
+        _kept.popitem(last=False)
+    return found
+
+
+def _size(opened: Any) -> int:
+    """Bytes of the weights of a model."""
+    model = opened[0] if isinstance(opened, tuple) else opened
+    return sum(weights.numel() * weights.element_size() for weights in model.parameters())
 
 
 def trainable(auto_class: str, source: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ from hf_fairness._encoder_adapters import (
     is_a,
     split_pair,
 )
-from hf_fairness._opening import as_dtype, find_tokenizer, open_pretrained, opening
+from hf_fairness._opening import as_dtype, find_tokenizer, for_reading, open_pretrained, opening
 from hf_fairness._token_vectors import Tokens, iter_tokens, token_encoder
 from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
 
@@ -187,13 +187,13 @@ def _open(
 
         device = None if run["device"] is None else str(run["device"])
         numbers = as_dtype(dtype)
-        with opening(text, "a SentenceTransformer"):
-            opened = SentenceTransformer(
-                text,
-                device=device,
-                trust_remote_code=False,
-                model_kwargs=None if numbers is None else {"dtype": numbers},
-            )
+
+        def open_it() -> SentenceTransformer:
+            with opening(text, "a SentenceTransformer"):
+                kwargs = None if numbers is None else {"dtype": numbers}
+                return SentenceTransformer(text, device=device, trust_remote_code=False, model_kwargs=kwargs)
+
+        opened = for_reading("SentenceTransformer", text, (device, numbers), open_it)
         encoder = SentenceTransformerEncoder(opened, normalize=normalize, max_length=pool["max_length"], **run)
     encoder.name = text
     return encoder
@@ -212,7 +212,9 @@ def _open_bare(
     name: str, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any], dtype: Any
 ) -> BaseEncoder:
     """Open a folder or id without modules.json as AutoModel and pooling."""
-    model = open_pretrained("AutoModel", name, dtype=dtype, may_lack=("pooler",))
+    model = for_reading(
+        "AutoModel", name, dtype, lambda: open_pretrained("AutoModel", name, dtype=dtype, may_lack=("pooler",))
+    )
     tokens = find_tokenizer(name, tokenizer)
     scaled = normalize is None or normalize
     logger.info(

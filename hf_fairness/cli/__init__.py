@@ -109,6 +109,9 @@ def _run(words: list[str]) -> int:
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     with warnings_in_flags(command):
+        from hf_fairness._opening import opened_once
+
+    with opened_once():
         importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
     return 0
 

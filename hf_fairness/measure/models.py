@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness._encoder_adapters import is_a, split_pair
-from hf_fairness._opening import find_tokenizer, is_live, open_pretrained, opening, reference
+from hf_fairness._opening import find_tokenizer, for_reading, is_live, open_pretrained, opening, reference
 from hf_fairness.encoders import as_encoder as open_encoder
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel
@@ -47,6 +47,7 @@ def open_translator(
     tokenizer: Any = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    to_train: bool = False,
 ) -> tuple[Any, Any]:
     """Open a model that translates (an encoder-decoder), with its tokenizer.
 
@@ -55,6 +56,7 @@ def open_translator(
         tokenizer: of the model; None looks where the model came from.
         device: where to put it; None leaves it where it is.
         dtype: of the weights of a model that is opened by name; None means that of its weights.
+        to_train: whether it will be changed: it is opened anew then, whoever has it open.
 
     Raises:
         TypeError: none of these.
@@ -63,8 +65,13 @@ def open_translator(
     """
     model, tokenizer = split_pair(model, tokenizer)
     if isinstance(model, (str, Path)):
-        opened = open_pretrained("AutoModelForSeq2SeqLM", model, dtype=dtype, device=device)
-        return opened, find_tokenizer(model, tokenizer)
+        kind = "AutoModelForSeq2SeqLM"
+
+        def open_it() -> tuple[Any, Any]:
+            return open_pretrained(kind, model, dtype=dtype), find_tokenizer(model)
+
+        opened, own = open_it() if to_train else for_reading(kind, model, dtype, open_it)
+        return opened if device is None else opened.to(device), own if tokenizer is None else tokenizer
     if not is_live(model):
         raise TypeError(f"model is no translator: got {type(model).__name__}. Expected an id, a folder or a model.")
     if dtype is not None:
@@ -120,7 +127,9 @@ def open_language_model(
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     kind = _class_of(config, config.architectures or [], None)
     auto_class = "AutoModelForMaskedLM" if kind is MaskedModel else "AutoModelForCausalLM"
-    opened = open_pretrained(auto_class, source, dtype=dtype, device=device or PartialState().device, lacking="refuse")
+    opened = for_reading(
+        auto_class, source, dtype, lambda: open_pretrained(auto_class, source, dtype=dtype, lacking="refuse")
+    ).to(device or PartialState().device)
     return kind(opened, find_tokenizer(source, tokenizer), **options)
 
 

@@ -218,7 +218,7 @@ class Arms:
             with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
                 self._prefixed(rows()).save_to_disk(place)
         state.wait_for_everyone()
-        model, tokenizer = open_translator(self.source if fresh else self.base)
+        model, tokenizer = open_translator(self.source if fresh else self.base, to_train=True)
         if fresh:
             model = fresh_model(self.source, seed=self.job.seed)
         set_languages(model, tokenizer, self.arguments.source_code, self.arguments.target_code)
