@@ -70,7 +70,7 @@ def find_tokenizer(source: Any, tokenizer: Any = None) -> Any:
 
 @contextlib.contextmanager
 def opening(source: Any, wanted: str) -> Iterator[None]:
-    """Say what does not open, or which extra is missing, where a loader fails.
+    """Say what does not open, or which extra is missing, where a loader fails; reading a local folder needs no bar.
 
     Args:
         source: what is opened.
@@ -80,12 +80,20 @@ def opening(source: Any, wanted: str) -> Iterator[None]:
         ValueError: anything but a package that is not installed.
         ImportError: that, with the extra that brings it.
     """
+    from transformers.utils import logging
+
+    quiet = Path(str(source)).is_dir() and logging.is_progress_bar_enabled()
+    if quiet:
+        logging.disable_progress_bar()
     try:
         yield
     except Exception as error:  # the Hub's client and the loaders have many
         if (lacking := lacking_package(error)) is not None:
             raise ImportError(f"{source} does not open: {lacking}") from error
         raise ValueError(f"{source} does not open as {wanted}: {opening_problem(error)}") from error
+    finally:
+        if quiet:
+            logging.enable_progress_bar()
 
 
 def as_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from tiny_bert import tiny_bert
 from torch import nn
+from transformers.utils import logging as transformers_logging
 
 import hf_fairness
 from hf_fairness import _opening
@@ -124,10 +125,14 @@ def test_dtype_of_models_that_are_opened_by_name(tiny_bert_folder: Path) -> None
 def test_weights_that_a_checkpoint_lacks(headless: Path) -> None:
     with pytest.raises(ValueError, match="is not trained as a sequence classifier: 2 weights"):
         open_pretrained("AutoModelForSequenceClassification", headless, lacking="refuse")
-    with pytest.warns(
-        hf_fairness.FairnessWarning, match="2 weights are not in the checkpoint"
-    ):
+    with pytest.warns(hf_fairness.FairnessWarning, match="2 weights are not in the checkpoint"):
         open_pretrained("AutoModelForSequenceClassification", headless)
+
+
+def test_loading_a_folder_shows_no_bar(headless: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    as_encoder(headless)
+    assert "Loading weights" not in capfd.readouterr().err
+    assert transformers_logging.is_progress_bar_enabled()
 
 
 #: Where else something may be opened, and why.
