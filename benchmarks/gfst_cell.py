@@ -118,7 +118,7 @@ class _Cell:
         if start is None:
             start = small_marian(self.tokenizer, seed=self.seed, **self.config["model"])
         model = copy.deepcopy(start)
-        return train_translator(model, self.tokenizer, rows, args, eval_dataset=self.world.dev)
+        return train_translator(model, self.tokenizer, rows, args, eval_dataset=self.world.validation)
 
     def translate(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Translations, limited to twice the length of the longest sentence."""

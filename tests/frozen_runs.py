@@ -201,8 +201,8 @@ def gfst(folder: Path) -> list[str]:
             source = gfst_world.sentence(gender, job, "sick", "here")[0]
             lines.append(f"{len(lines)}\t{source}\t{1 + len(lines) // 2 % 4}{letter}\t{' '.join(terms)}")
     (folder / "must_she.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    words = ["--dev", str(folder / "dev.csv"), "--test", str(folder / "test.csv")]
-    words += ["--must_she", str(folder / "must_she.tsv"), "--variants", "randst", "--max_steps", "20"]
+    words = ["--validation_dataset", str(folder / "dev.csv"), "--test_dataset", str(folder / "test.csv")]
+    words += ["--must_she", str(folder / "must_she.tsv"), "--arms", "randst", "--max_steps", "20"]
     return [*command.words, *words, "--finetune_learning_rate", "2e-3", "--save_steps", "5"]
 
 

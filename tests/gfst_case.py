@@ -17,7 +17,7 @@ SMALL = {"d_model": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.0, "tok
 
 def arguments(lexicon: str, **more: Any) -> GFSTArguments:
     """Settings that are quick."""
-    quick = {"lang": "it", "lexicon": lexicon, "min_pairs": 5, "num_beams": 1, "n_bootstrap": 50}
+    quick = {"target_lang": "it", "lexicon": lexicon, "min_pairs": 5, "num_beams": 1, "n_bootstrap": 50}
     return GFSTArguments(**{**quick, **SMALL, **more})
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.gfst_data import open_pairs, open_texts
+from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
@@ -27,12 +27,16 @@ stopped. On several processes: torchrun --nproc_per_node 2 $(which hf-fairness) 
 
 EPILOG = """examples:
   a model of the Hub, fine-tuned on filtered and original pairs:
-    hf-fairness gfst --model Helsinki-NLP/opus-mt-en-it --lang it --monolingual news.txt --parallel pairs.tsv \\
-        --winomt en.txt --max_pairs 30000 --output_dir out
+    hf-fairness gfst Helsinki-NLP/opus-mt-en-it --target_lang it --monolingual_dataset news.txt \\
+        --dataset pairs.tsv --winomt en.txt --max_pairs 30000 --output_dir out
   a small model trained from scratch, on aligned files:
-    hf-fairness gfst --lang de --monolingual news.txt --parallel train.en,train.de --dev dev.tsv --output_dir out
+    hf-fairness gfst --target_lang de --monolingual_dataset news.txt --dataset train.en,train.de \\
+        --validation_dataset dev.en,dev.de --output_dir out
+  on data sets as `hf-fairness build-dataset` writes them:
+    hf-fairness gfst MODEL --target_lang it --dataset news_commentary --dataset_config en-it \\
+        --monolingual_dataset news.txt --winomt winomt --must_she must_she --output_dir out
   the first stage alone (no model needed), then on to the filtered pairs:
-    hf-fairness gfst --monolingual news.txt --until filter-source --output_dir out
+    hf-fairness gfst --monolingual_dataset news.txt --until filter-source --output_dir out
   without any data or download:
     hf-fairness gfst --demo --output_dir out
 
@@ -73,7 +77,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         argv,
         prog="hf-fairness gfst",
         description=DESCRIPTION,
-        positional="model",
+        positional="model_name_or_path",
         common=COMMON,
         epilog=EPILOG,
         defaults={"output_dir": "gfst"},
@@ -122,31 +126,28 @@ def quiet() -> None:
 
 def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     """Everything that the arguments name, as `run_gfst` takes it; what the run does not come to is not opened."""
-    from hf_fairness.measure import read_must_she, read_winomt
-
     a, late = arguments, arguments.wants("predict")
-    if a.monolingual is None and a.until not in ("parallel", "start", "initial"):
-        raise ValueError("--monolingual is missing: a text file, table, saved data set or id to translate from.")
-    check_models(model=a.model, reverse_model=a.reverse_model)
-    pairs: dict[str, Any] = {}
-    for name, source, wanted in (
-        ("parallel", a.parallel, True),
-        ("dev", a.dev, a.wants("initial")),
-        ("test", a.test, late),
-    ):
-        split = a.parallel_split if name == "parallel" else "train"
-        pairs[name] = None
-        if source is not None and wanted:
-            columns, languages = (config.source_column, config.target_column), (a.source_lang, a.lang)
-            pairs[name] = open_pairs(source, languages=languages, columns=columns, split=split)
+    if a.monolingual_dataset is None and a.until not in ("parallel", "start", "initial"):
+        raise ValueError(
+            "--monolingual_dataset is missing: a text file, table, saved data set or id to translate from."
+        )
+    check_models(model_name_or_path=a.model_name_or_path, reverse_model=a.reverse_model)
     texts = None
-    if a.monolingual is not None:
-        texts = open_texts(a.monolingual, column=a.monolingual_column, split=a.monolingual_split)
+    if a.monolingual_dataset is not None:
+        texts = open_texts(
+            a.monolingual_dataset,
+            column=a.monolingual_text_column,
+            config=a.monolingual_config,
+            split=a.monolingual_split,
+        )
+    languages = (a.source_lang, a.target_lang)
     return {
-        **pairs,
+        "train": open_train(a, config) if a.dataset else None,
         "monolingual": texts,
-        "winomt_rows": read_winomt(a.winomt) if a.winomt is not None and late else None,
-        "must_she_rows": read_must_she(a.must_she) if a.must_she is not None and late else None,
+        "validation": open_held_out_pairs(a, config, "validation") if a.wants("initial") else None,
+        "test": open_held_out_pairs(a, config, "test") if late else None,
+        "winomt_rows": open_test_set("winomt", a.winomt, languages) if a.winomt is not None and late else None,
+        "must_she_rows": open_test_set("must_she", a.must_she, languages) if a.must_she is not None and late else None,
     }
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 DEMO = {**DEMO_ARGUMENTS, **DEMO_TRAINING}
 #: Where the lexicons of the world are kept in the output folder.
 FOLDER = "demo"
+#: What the demo has of its own.
+_OWN = (
+    *("model_name_or_path", "dataset", "monolingual_dataset", "validation_dataset", "validation_split"),
+    *("test_dataset", "test_split", "winomt", "must_she", "lexicon"),
+)
 
 
 def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> tuple[GFSTArguments, dict[str, Any]]:
@@ -34,7 +39,7 @@ def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> tuple[GFSTArgumen
     """
     from hf_fairness.filters import LexiconTagger
 
-    given = [name for name in ("model", "parallel", "monolingual", "winomt", "lexicon") if getattr(arguments, name)]
+    given = [name for name in _OWN if getattr(arguments, name)]
     if given:
         raise ValueError(f"--demo brings its own data and model: leave out --{given[0]}, or --demo.")
     world = demo_world(config.seed)
@@ -44,9 +49,9 @@ def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> tuple[GFSTArgumen
     atomic_write_text(lexicon, world.lexicon)
     atomic_write_text(nouns, world.nouns)
     data = {
-        "parallel": world.parallel,
+        "train": world.parallel,
         "monolingual": world.monolingual,
-        "dev": world.dev,
+        "validation": world.validation,
         "test": world.generic_test,
         "winomt_rows": world.winomt_rows,
         "winomt_tagger": LexiconTagger(str(nouns), world.lang),

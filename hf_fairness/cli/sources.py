@@ -9,8 +9,6 @@ from pathlib import Path
 
 #: Options that name a file to read, or a folder, with what they accept.
 _FILES = {
-    "winomt": "WinoMT's data file, such as en.txt",
-    "must_she": "MuST-SHE's tsv file",
     "lexicon": "a table of forms in the format of UniMorph",
     "nouns": "a text file of nouns",
     "prompt": "a JSON file of a prompt",

@@ -40,7 +40,8 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
     (
         None,
         _INTS,
-        "num_train_epochs finetune_epochs shallow_epochs generator_epochs generator_later_epochs requests_per_minute",
+        "finetune_num_train_epochs "
+        "num_train_epochs shallow_epochs generator_epochs generator_later_epochs requests_per_minute",
     ),
     (None, _MANY, "timeout"),
     (0, _MANY, "backoff max_wait prompt_price completion_price temperature"),

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.demo.grammar_draws import (
-    DEV,
     MONOLINGUAL,
     PARALLEL,
     TEST,
+    VALIDATION,
     Drawn,
     Part,
     WorldConfig,
@@ -42,7 +42,7 @@ __all__ = [
 
 #: What `hf_fairness.trainers.recipes.GFSTArguments` is told for `demo_world`.
 DEMO_ARGUMENTS: dict[str, Any] = {
-    "lang": "it",
+    "target_lang": "it",
     "method": "mixed_finetune",
     "token_level": "word",
     "d_model": 64,
@@ -51,7 +51,7 @@ DEMO_ARGUMENTS: dict[str, Any] = {
     "ffn": 128,
     "dropout": 0.1,
     "num_beams": 1,
-    "finetune_epochs": 8,
+    "finetune_num_train_epochs": 8,
     "finetune_learning_rate": 1e-3,
 }
 #: What `hf_fairness.trainers.GFSTConfig` is told for `demo_world`.
@@ -90,9 +90,9 @@ class World:
         lang: code of the target language.
         parallel: columns ``source``, ``target``; the training data, with its bias.
         origins: per row of ``parallel``.
-        dev: the same columns, clean, in the same shares.
+        validation: the same columns, clean, in the same shares.
         monolingual: column ``text``: English.
-        generic_test: as ``dev``, other contents.
+        generic_test: as ``validation``, other contents.
         winomt_rows: two persons and a pronoun; each content with he and she, and some with they. Keys ``gender``,
             ``target_index``, ``sentence``, ``profession``, ``stereotype``, ``absent`` (feminine form that the
             parallel data do not hold).
@@ -106,7 +106,7 @@ class World:
     lang: str
     parallel: Dataset
     origins: list[Origin]
-    dev: Dataset
+    validation: Dataset
     monolingual: Dataset
     generic_test: Dataset
     winomt_rows: list[dict[str, Any]]
@@ -140,10 +140,10 @@ def translation_world(
     occupation, has the gender of the stereotype. Of four occupations the parallel data hold no woman: a system cannot
     learn these feminine forms, from monolingual English neither.
 
-    The parts share nothing: parallel, dev, monolingual and test data say different things, also when genders are left
-    out of account. Within a part sentences may repeat. Whole words stand between spaces, and no article is elided, so a
-    vocabulary of words is enough. The rows have the shape of WinoMT's sentences, and so have many training pairs: do
-    not measure by the published WinoMT what was trained on this world.
+    The parts share nothing: parallel, validation, monolingual and test data say different things, also when genders
+    are left out of account. Within a part sentences may repeat. Whole words stand between spaces, and no article is
+    elided, so a vocabulary of words is enough. The rows have the shape of WinoMT's sentences, and so have many training
+    pairs: do not measure by the published WinoMT what was trained on this world.
 
     Args:
         lang: ``"it"`` or ``"de"``.
@@ -170,7 +170,7 @@ def translation_world(
     if n_parallel < 1 or n_monolingual < 1:
         raise ValueError(f"Expected at least one sentence; got n_parallel={n_parallel}, n_monolingual={n_monolingual}.")
     grammar = load_grammar(lang)
-    parts = {part: Part(grammar, more, part, seed) for part in (DEV, TEST, PARALLEL, MONOLINGUAL)}
+    parts = {part: Part(grammar, more, part, seed) for part in (VALIDATION, TEST, PARALLEL, MONOLINGUAL)}
     trained = parts[PARALLEL].mixture(n_parallel, feminine_share, grammar.absent)
     noisy = noisy_rows(trained, label_noise, random.Random(f"noise {seed}"))
     women = more.monolingual_feminine_share
@@ -183,7 +183,7 @@ def translation_world(
             Origin(content.pattern.id, gender, content.profession, wrong)
             for (content, gender), wrong in zip(trained, noisy, strict=True)
         ],
-        dev=_pairs(grammar, parts[DEV].mixture(more.n_dev, feminine_share, grammar.absent)),
+        validation=_pairs(grammar, parts[VALIDATION].mixture(more.n_validation, feminine_share, grammar.absent)),
         monolingual=Dataset.from_dict({"text": [grammar.source(content, gender or MALE) for content, gender in text]}),
         generic_test=_pairs(grammar, parts[TEST].mixture(more.n_test, feminine_share, grammar.absent)),
         winomt_rows=rows,

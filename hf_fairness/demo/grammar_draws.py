@@ -11,7 +11,7 @@ from hf_fairness.demo.grammar_forms import FEMALE, GENDERS, MALE, NEUTRAL, Conte
 
 #: Contents are split by a hash that no seed changes: no sentence of one part says what one of another part says.
 _PARTS = 10
-DEV, TEST, PARALLEL, MONOLINGUAL = (0,), (1, 2), (3, 4, 5, 6), (7, 8, 9)
+VALIDATION, TEST, PARALLEL, MONOLINGUAL = (0,), (1, 2), (3, 4, 5, 6), (7, 8, 9)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class WorldConfig:
         two_share: share of sentences with persons that have two of them.
         stereotype_share: share of the men and women who have an occupation that is stereotyped for them.
         monolingual_feminine_share: share of women in the monolingual text; None: as in the parallel data.
-        n_dev: clean pairs to watch a training.
+        n_validation: clean pairs to watch a training.
         n_test: clean pairs of the generic test set.
         winomt_draws: contents of WinoMT rows for each occupation and pattern with two persons.
     """
@@ -34,7 +34,7 @@ class WorldConfig:
     two_share: float = 0.5
     stereotype_share: float = 0.8
     monolingual_feminine_share: float | None = None
-    n_dev: int = 200
+    n_validation: int = 200
     n_test: int = 400
     winomt_draws: int = 1
 

@@ -1,4 +1,4 @@
-"""A run of gender-filtered self-training as a record: the initial model, GFST, its control and the variants."""
+"""A run of gender-filtered self-training as a record: the initial model, GFST, its control and the other arms."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def gfst_record(report: Mapping[str, Any], *, name: str | None = None) -> Record
         the number of measures of a set (Holm).
     """
     arguments, meta = mapping(report, "arguments"), mapping(report, "meta")
-    languages = f"{arguments.get('source_lang')}-{arguments.get('lang')}"
+    languages = f"{arguments.get('source_lang')}-{arguments.get('target_lang')}"
     others = [model for model in models(report) if model != GFST]
     measures = tuple(_measures(report))
     trained = mapping(report, "arms")
     return Record(
         command="gfst",
-        name=name or display_name(arguments.get("model") or languages),
+        name=name or display_name(arguments.get("model_name_or_path") or languages),
         method="gender-filtered self-training (GFST, Choubey et al. 2021)",
         arms=tuple(Arm(model, *_about(model), _plain_values(mapping(trained, model))) for model in models(report)),
         measures=measures,

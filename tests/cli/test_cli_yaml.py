@@ -163,7 +163,7 @@ def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
 #: Command, a setting of its demo with what the demo has, the plain default, and two others.
 DEMOS = [
     ("gfst", "max_steps", 1200, -1, 7, 8),
-    ("gfst", "lang", "it", None, "de", "ru"),
+    ("gfst", "target_lang", "it", None, "de", "ru"),
     ("gfst", "finetune_learning_rate", 1e-3, 1e-4, 0.5, 0.25),
     ("ibadr", "n_shallow", 1000, 2000, 7, 8),
     ("ibadr", "output_dir", "out/ibadr", "ibadr", "there", "here"),

@@ -14,22 +14,25 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import gfst_world
 import numpy as np
 import pytest
-from datasets import load_from_disk
+from datasets import Dataset, load_from_disk
 from gfst_case import SMALL, stages, weights
 from record_case import one_line
 
 from hf_fairness.cli import main
-from hf_fairness.cli.gfst_data import open_pairs, open_texts
+from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
+from hf_fairness.trainers import GFSTConfig
+from hf_fairness.trainers.recipes import GFSTArguments
 
 WORDS = [
     *(f"--{name}={value}" for name, value in SMALL.items()),
-    *("--lang", "it", "--min_pairs", "5", "--num_beams", "1", "--n_bootstrap", "50", "--variants", "none"),
+    *("--target_lang", "it", "--min_pairs", "5", "--num_beams", "1", "--n_bootstrap", "50", "--arms", "none"),
     *("--max_steps", "40", "--per_device_train_batch_size", "32", "--learning_rate", "5e-3", "--warmup_steps", "10"),
     *("--average_checkpoints", "0", "--eval_strategy", "no", "--use_cpu", "--disable_tqdm", "True"),
     *("--max_candidates", "60"),
@@ -60,7 +63,7 @@ def files(tmp_path_factory) -> dict[str, str]:
 
 def command(files: dict[str, str], out: Path, *more: str, parallel: str = "pairs.tsv") -> list[str]:
     """The words of a whole run."""
-    names = ["--parallel", files[parallel], "--monolingual", files["news.txt"], "--lexicon", files["forms.tsv"]]
+    names = ["--dataset", files[parallel], "--monolingual_dataset", files["news.txt"], "--lexicon", files["forms.tsv"]]
     return ["gfst", *names, "--winomt", files["en.txt"], "--output_dir", str(out), *WORDS, *more]
 
 
@@ -86,7 +89,7 @@ def test_a_whole_run_prints_what_it_found(finished):
     assert all(f"{folder / name}\n" in printed for name in names)
     assert str(out / "model") in printed
     report = json.loads((folder / "results.json").read_text())
-    assert report["arguments"]["parallel"] == "train.en,train.it"
+    assert report["arguments"]["dataset"] == "train.en,train.it"
     assert report["arms"]["control"]["steps"] == report["arms"]["gfst"]["steps"]
     written = (folder / "report.md").read_text()
     assert "opposite\\_gender" in written or "nothing dropped" in written
@@ -133,7 +136,10 @@ def test_a_second_run_writes_the_same_bytes_and_a_name_the_report_and_card_alone
 
 def test_the_first_stage_needs_no_model_and_no_language(files, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["gfst", "--monolingual", files["news.txt"], "--until", "filter-source", "--output_dir", str(out)]) == 0
+    assert (
+        main(["gfst", "--monolingual_dataset", files["news.txt"], "--until", "filter-source", "--output_dir", str(out)])
+        == 0
+    )
     printed = capsys.readouterr().out
     assert list(stages(out)) == ["filter_source"]
     assert "too_long 1" in printed
@@ -173,7 +179,7 @@ import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
 import torch
-from datasets import load_from_disk
+from datasets import Dataset, load_from_disk
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from pulled import check_private, pull, run_card
 from hf_fairness.cli import main
@@ -193,6 +199,22 @@ assert torch.allclose(theirs["model"](**batch).logits, ours["model"](**batch).lo
 assert run_card(rows)["rows"]["train"].to_list() == load_from_disk(out / "balance").to_list() != []
 assert run_card(out / "balance")["rows"].to_list() == load_from_disk(out / "balance").to_list()
 """
+
+
+def test_pairs_stand_in_the_report_alone_and_only_where_asked_for(finished, files, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    assert not json.loads((out / "report" / "record.json").read_text())["texts"]
+    card = (out / "model" / "README.md").read_bytes()
+    assert main(command(files, out, "--show_texts", "3", parallel="aligned")) == 0
+    before, after = stages(finished[0]), stages(out)
+    assert [name for name in before if before[name]["started"] != after[name]["started"]] == ["report"]
+    ((title, items),) = json.loads((out / "report" / "record.json").read_text())["texts"].items()
+    assert "drawn at random" in title
+    pairs = {f"{row['source']} / {row['target']}" for row in load_from_disk(str(out / "balance"))}
+    assert len(items) == 3
+    assert set(items) <= pairs
+    assert (out / "model" / "README.md").read_bytes() == card
 
 
 def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
@@ -229,36 +251,97 @@ def test_pairs_are_read_from_files_of_every_kind(files, tmp_path, name):
     elif name.endswith("parquet"):
         rows.to_parquet(str(tmp_path / name))
     source = files.get(name, str(tmp_path / name))
-    found = open_pairs(source, languages=("en", "it"), columns=("source", "target"))
-    assert found["source"][:] == rows["source"][:]
-    assert found["target"][:] == rows["target"][:]
+    arguments, config = told(dataset=source, validation_dataset=source)
+    for found in (open_train(arguments, config), open_held_out_pairs(arguments, config, "validation")):
+        assert found["source"][:] == rows["source"][:]
+        assert found["target"][:] == rows["target"][:]
+    assert open_held_out_pairs(arguments, config, "test") is None
+
+
+def told(source_column: str = "source", target_column: str = "target", **more: Any) -> tuple[GFSTArguments, GFSTConfig]:
+    """What the command is told, as its functions take it."""
+    config = GFSTConfig(output_dir="unused", source_column=source_column, target_column=target_column)
+    return GFSTArguments(**{"target_lang": "it", **more}), config
+
+
+def test_parts_of_one_data_set_are_read_by_configuration_and_split(files, tmp_path):
+    parts = {"train": 30, "validation": 10, "test": 20}
+    for split, n in parts.items():
+        for language in ("it", "de"):
+            place = tmp_path / "built" / f"en-{language}"
+            place.mkdir(parents=True, exist_ok=True)
+            gfst_world.pairs(n, len(language + split)).to_parquet(str(place / f"{split}-0.parquet"))
+    heads = [
+        f"- config_name: en-{language}\n  data_files:\n"
+        + "".join(f"  - split: {split}\n    path: en-{language}/{split}-*\n" for split in parts)
+        for language in ("it", "de")
+    ]
+    (tmp_path / "built" / "README.md").write_text(f"---\nconfigs:\n{''.join(heads)}---\n")
+    named = {"dataset": str(tmp_path / "built"), "dataset_config": "en-it"}
+    arguments, config = told(**named, validation_split="validation", test_split="test")
+    assert len(open_train(arguments, config)) == 30
+    for part in ("validation", "test"):
+        assert len(open_held_out_pairs(arguments, config, part)) == parts[part]
+    with pytest.raises(ValueError, match="--dataset_config names one of its configurations"):
+        open_train(*told(dataset=named["dataset"]))
+    with pytest.raises(ValueError, match="--test_split test: aligned files have no splits"):
+        open_held_out_pairs(*told(dataset=files["aligned"], test_split="test"), "test")
+    with pytest.raises(ValueError, match="--monolingual_config names one of its configurations"):
+        open_texts(named["dataset"], column="source")
+    assert len(open_texts(named["dataset"], column="source", config="en-de", split="test")) == 20
+
+
+def test_test_sets_are_read_from_what_is_published_and_from_data_sets(files, tmp_path):
+    rows = gfst_world.winomt_rows()
+    Dataset.from_list(rows).to_parquet(str(tmp_path / "winomt.parquet"))
+    keys = ("gender", "target_index", "sentence", "profession")
+    published = open_test_set("winomt", files["en.txt"], ("en", "it"))
+    for found in (published, open_test_set("winomt", str(tmp_path / "winomt.parquet"), ("en", "it"))):
+        assert [[row[key] for key in keys] for row in found] == [[row[key] for key in keys] for row in rows]
+    tsv = tmp_path / "MONOLINGUAL.it.tsv"
+    tsv.write_text("ID\tSRC\tCATEGORY\tGENDERTERMS\n1\tShe left.\t2F\tpartita partito\n")
+    published = open_test_set("must_she", str(tsv), ("en", "it"))
+    for language in ("it", "fr"):
+        place = tmp_path / "must_she" / f"en-{language}"
+        place.mkdir(parents=True)
+        Dataset.from_list([{**row, "id": language} for row in published]).to_parquet(str(place / "test-0.parquet"))
+    configs = [f"- config_name: en-{name}\n  data_files: en-{name}/*.parquet\n" for name in ("fr", "it")]
+    (tmp_path / "must_she" / "README.md").write_text(f"---\nconfigs:\n{''.join(configs)}---\n")
+    (built,) = open_test_set("must_she", str(tmp_path / "must_she"), ("en", "it"))
+    assert built == {**published[0], "id": "it"}
+    with pytest.raises(ValueError, match=r"--must_she: .* has no column 'source'.*Expected MuST-SHE's tsv file"):
+        open_test_set("must_she", str(tmp_path / "winomt.parquet"), ("en", "it"))
+    with pytest.raises(ValueError, match=r"--winomt: .*nowhere\.txt"):
+        open_test_set("winomt", str(tmp_path / "nowhere.txt"), ("en", "it"))
 
 
 def test_what_cannot_be_read_is_refused(files, tmp_path):
-    languages, names = ("en", "de"), ("source", "target")
     three = tmp_path / "three.csv"
     three.write_text("id,de,fr\na,b,c\n")
     with pytest.raises(ValueError, match=r"text columns id, de, fr; expected source and target.*--source_column"):
-        open_pairs(str(three), languages=languages, columns=names)
-    assert open_pairs(str(three), languages=languages, columns=("de", "fr"))[0] == {"source": "b", "target": "c"}
+        open_train(*told(dataset=str(three), target_lang="de"))
+    assert open_train(*told("de", "fr", dataset=str(three)))[0] == {"source": "b", "target": "c"}
     short = tmp_path / "short.it"
     short.write_text("una\n")
     with pytest.raises(ValueError, match=r"has 400 lines and .* 1: aligned files"):
-        open_pairs(f"{files['train.en']},{short}", languages=languages, columns=names)
+        open_train(*told(dataset=f"{files['train.en']},{short}"))
     with pytest.raises(ValueError, match=r"There is no file .*nowhere.it"):
-        open_pairs(f"{files['train.en']},{tmp_path / 'nowhere.it'}", languages=languages, columns=names)
+        open_train(*told(dataset=f"{files['train.en']},{tmp_path / 'nowhere.it'}"))
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ValueError, match="is empty"):
         open_texts(str(tmp_path / "empty.txt"), column=None)
-    with pytest.raises(ValueError, match="choose one with --text_column"):
+    with pytest.raises(ValueError, match="choose one with --monolingual_text_column"):
         open_texts(str(three), column=None)
 
 
 def test_errors_of_the_command_say_what_to_do(files, tmp_path, capsys):
-    assert main(["gfst", "--lang", "it", "--output_dir", str(tmp_path)]) == 1
-    assert "--monolingual is missing" in capsys.readouterr().err
-    assert main(["gfst", "--monolingual", files["news.txt"], "--lang", "it", "--output_dir", str(tmp_path)]) == 1
-    assert "parallel" in capsys.readouterr().err
+    assert main(["gfst", "--target_lang", "it", "--output_dir", str(tmp_path)]) == 1
+    assert "--monolingual_dataset is missing" in capsys.readouterr().err
+    assert (
+        main(["gfst", "--monolingual_dataset", files["news.txt"], "--target_lang", "it", "--output_dir", str(tmp_path)])
+        == 1
+    )
+    assert "Name pairs of texts with --dataset" in capsys.readouterr().err
     assert main(["gfst", "--demo", "--until", "balance", "--push_to_hub", "--output_dir", str(tmp_path)]) == 1
     assert "before there is a model to push" in capsys.readouterr().err
 
@@ -269,8 +352,8 @@ def test_the_demo_brings_its_own_data(tmp_path, capsys):
     assert "filter source" in capsys.readouterr().out
     assert list(stages(out)) == ["parallel", "filter_source"]
     assert len(load_from_disk(str(out / "filter_source"))) > 1000
-    assert main(["gfst", "--demo", "--model", "org/model", "--output_dir", str(out)]) == 1
-    assert "leave out --model" in capsys.readouterr().err
+    assert main(["gfst", "--demo", "--model_name_or_path", "org/model", "--output_dir", str(out)]) == 1
+    assert "leave out --model_name_or_path" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_counts_are_exact(world):
     assert len(women) == 90
     assert sum(origin.noisy for origin in world.origins) == sum(origin.noisy for origin in women) == 27
     assert sum(origin.gender == NEUTRAL for origin in world.origins) == 12
-    assert len(world.dev) == WorldConfig().n_dev
+    assert len(world.validation) == WorldConfig().n_validation
     assert len(world.generic_test) == WorldConfig().n_test
 
 
@@ -186,7 +186,7 @@ def test_targets_are_clean_but_for_the_noise(world):
 def test_absent_forms_are_in_no_target(world):
     absent = {world.forms[name][FEMALE].casefold() for name in load_grammar(world.lang).absent}
     assert len(absent) == 4
-    for rows in (world.parallel, world.dev, world.generic_test):
+    for rows in (world.parallel, world.validation, world.generic_test):
         assert not absent & set(words(" ".join(rows["target"])))
     assert absent & set(words(" ".join(world.references)))
     assert sum(row["absent"] for row in world.winomt_rows) == 4 * 7
@@ -200,7 +200,7 @@ def masked(text: str) -> str:
 def test_parts_say_different_things(world):
     parts = {
         "parallel": world.parallel["source"],
-        "dev": world.dev["source"],
+        "validation": world.validation["source"],
         "monolingual": world.monolingual["text"],
         "test": [*world.generic_test["source"], *(row["sentence"] for row in world.winomt_rows)],
     }

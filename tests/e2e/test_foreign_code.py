@@ -245,7 +245,7 @@ COMMANDS = {
     "data-diet": "data-diet {model} --dataset {data} --output_dir out",
     "data-diet full": "data-diet {model} --dataset {data} --output_dir out --mode full",
     "ibadr": "ibadr {model} --dataset {data} --generator {model} --n_shallow 8 --output_dir out",
-    "gfst": "gfst {model} --parallel {pairs} --monolingual {data} --lang it --output_dir out --use_cpu",
+    "gfst": "gfst {model} --dataset {pairs} --monolingual_dataset {data} --target_lang it --output_dir out --use_cpu",
     "augment bias score": "augment {data} --method subtract --percentile 50 --model_name_or_path {model} "
     "--output_dir out",
     "augment words": "augment {data} --method mlm --model_name_or_path {model} --output_dir out",

@@ -126,14 +126,21 @@ def make_gfst(folder: Path, *, feminine: float = 0.5, noise: float = 0.0) -> dic
     rows = gfst_world.winomt_rows()[:40]
     lines = [f"{row['gender']}\t{row['target_index']}\t{row['sentence']}\t{row['profession']}\n" for row in rows]
     (folder / "en.txt").write_text("".join(lines), encoding="utf-8")
-    words = ["gfst", "--parallel", parallel, "--monolingual", str(folder / "news.txt"), "--winomt"]
+    words = ["gfst", "--dataset", parallel, "--monolingual_dataset", str(folder / "news.txt"), "--winomt"]
     words += [str(folder / "en.txt"), "--lexicon", gfst_world.lexicon(folder / "forms.tsv")]
-    words += ["--lang", "it", "--min_pairs", "1", "--num_beams", "1", "--n_bootstrap", "10", "--variants", "none"]
+    words += ["--target_lang", "it", "--min_pairs", "1", "--num_beams", "1", "--n_bootstrap", "10", "--arms", "none"]
     words += ["--per_device_train_batch_size", "32", "--learning_rate", "5e-3", "--eval_strategy", "no", *TRAINING]
     sizes = ["--d_model", "32", "--layers", "1", "--heads", "2", "--ffn", "64", "--token_level", "word"]
     sizes += ["--vocab_size", "200", "--max_steps", "120", "--warmup_steps", "30", "--average_checkpoints", "0"]
     main([*words, *sizes, "--until", "initial", "--output_dir", str(folder / "initial")])
-    arms = ["--model", str(folder / "initial" / "initial" / "model"), "--max_steps", "7", "--warmup_steps", "2"]
+    arms = [
+        "--model_name_or_path",
+        str(folder / "initial" / "initial" / "model"),
+        "--max_steps",
+        "7",
+        "--warmup_steps",
+        "2",
+    ]
     arms += ["--average_checkpoints", "2", "--save_strategy", "steps", "--save_steps", "1", "--logging_steps", "3"]
     arms += ["--save_total_limit", "2", "--max_candidates", "40", "--max_new_tokens", "16"]
     return {"gfst": Command([*words, *arms])}

@@ -175,8 +175,8 @@ def test_a_prefix_is_put_before_every_text(pair):
         (["a"], {"beams": 3}, ValueError, "no option 'beams'"),
         (["a"], {"num_beams": 0}, ValueError, "num_beams is 0"),
         (["a"], {"batch_size": True}, ValueError, "batch_size is True"),
-        (["a"], {"source_lang": "en_XX"}, ValueError, "knows no source languages"),
-        (["a"], {"target_lang": "it_IT"}, ValueError, "target_lang is 'it_IT'"),
+        (["a"], {"source_code": "en_XX"}, ValueError, "knows no source languages"),
+        (["a"], {"target_code": "it_IT"}, ValueError, "target_code is 'it_IT'"),
     ],
 )
 def test_errors_name_the_fault(pair, texts, options, error, message):
@@ -213,15 +213,15 @@ def test_languages_are_named_by_their_codes(many_languages):
                 output = model.generate(**inputs, forced_bos_token_id=code, num_beams=2, max_new_tokens=12)
             assert output[0, 1] == code
             tokenizer.src_lang = "eng_Latn"
-            options = {"source_lang": source, "target_lang": target, "num_beams": 2, "max_new_tokens": 12}
+            options = {"source_code": source, "target_code": target, "num_beams": 2, "max_new_tokens": 12}
             (found[source, target],) = translate(model, tokenizer, ["the cat"], **options)
             assert found[source, target] == tokenizer.decode(output[0], skip_special_tokens=True).strip()
             assert tokenizer.src_lang == "eng_Latn"
     assert len(set(found.values())) > 1
     with pytest.raises(ValueError, match="none was named"):
         translate(model, tokenizer, ["the cat"])
-    with pytest.raises(ValueError, match="source_lang is 'en'"):
-        translate(model, tokenizer, ["the cat"], source_lang="en", target_lang="ita_Latn")
+    with pytest.raises(ValueError, match="source_code is 'en'"):
+        translate(model, tokenizer, ["the cat"], source_code="en", target_code="ita_Latn")
 
 
 def test_an_encoder_is_refused(pair):

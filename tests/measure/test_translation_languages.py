@@ -112,7 +112,7 @@ def test_without_a_target_nothing_is_trained_or_translated(opened, config, folde
     own, other = CODES[kind]
     with pytest.raises(ValueError, match=f"are both {own!r}, which is the tokenizer's own"):
         check_translator(str(folders[kind]), None, own)
-    with pytest.raises(ValueError, match="source_lang is 'english', which is no language code"):
+    with pytest.raises(ValueError, match="source_code is 'english', which is no language code"):
         set_languages(model, tokenizer, "english", other)
 
 
@@ -135,7 +135,7 @@ def test_a_translation_begins_as_training_did(opened, config, kind, backwards):
     train_translator(model, tokenizer, Dataset.from_dict(PAIRS), config)
     trained = starts[0]
     starts.clear()
-    translate(model, tokenizer, ["the cat"], source_lang=source, target_lang=target, num_beams=1, max_new_tokens=4)
+    translate(model, tokenizer, ["the cat"], source_code=source, target_code=target, num_beams=1, max_new_tokens=4)
     begun = [step[-1] for step in starts]
     n = 2 if kind in ("nllb", "m2m100", "mbart50") else 1  # end of text and language; else one token
     assert trained[:n] == begun[:n]
@@ -145,7 +145,7 @@ def test_a_translation_begins_as_training_did(opened, config, kind, backwards):
 
 def test_the_language_is_no_part_of_the_translation(opened):
     model, tokenizer = opened("m2m100")
-    (found,) = translate(model, tokenizer, ["the cat"], target_lang="it", num_beams=2, max_new_tokens=4)
+    (found,) = translate(model, tokenizer, ["the cat"], target_code="it", num_beams=2, max_new_tokens=4)
     assert not found.startswith("__it__")
 
 

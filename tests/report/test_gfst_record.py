@@ -37,7 +37,9 @@ def report() -> dict[str, Any]:
         "male": {"n": 2, "kept": 2, "reasons": {}},
     }
     return {
-        "arguments": {"source_lang": "en", "lang": "it", "model": "org/model", "attribute": "gender"},
+        "arguments": {
+            **{"source_lang": "en", "target_lang": "it"}, **{"model_name_or_path": "org/model", "attribute": "gender"}
+        },
         "method": "retrain",
         "training": {"seed": 0},
         "groups": GROUPS,

@@ -412,7 +412,7 @@ class _Search:
 
 def _reader_name(name: str | None) -> str | None:
     """A source as a reader knows it: its id, or the name of its file or folder."""
-    return name if name is None or not Path(name).exists() else Path(name).resolve().name
+    return name if not name or not Path(name).exists() else Path(name).resolve().name
 
 
 def _since(start: float) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from hf_fairness.trainers.recipes.gfst_arguments import BACKWARDS, GFST, PLACES,
 from hf_fairness.trainers.recipes.gfst_arms import Arms
 from hf_fairness.trainers.recipes.gfst_back_translation import BackwardPairs
 from hf_fairness.trainers.recipes.gfst_checks import check_measures, check_run, find_tagger, tagger_key
-from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET, TEXT, as_rows
+from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET, TEXT, as_rows, drawn
 from hf_fairness.trainers.recipes.gfst_job import Job
 from hf_fairness.trainers.recipes.gfst_measures import BASELINE, WINOMT, Measures
 from hf_fairness.trainers.recipes.gfst_models import model_key
@@ -43,7 +43,10 @@ from hf_fairness.trainers.recipes.gfst_pairs import BALANCED, ForwardPairs, Pair
 
 FORMAT = "hf-fairness/gfst/1"
 #: Arguments that name a source, of which a report shows the last part.
-NAMED = ("model", "parallel", "monolingual", "dev", "test", "winomt", "must_she", "reverse_model", "lexicon", "nouns")
+NAMED = (
+    "model_name_or_path", "dataset", "monolingual_dataset", "validation_dataset", "test_dataset", "winomt", "must_she",
+    "reverse_model", "lexicon", "nouns",
+)  # fmt: skip
 #: Settings of the training that a report shows.
 SHOWN = (
     "learning_rate", "warmup_steps", "label_smoothing_factor", "per_device_train_batch_size", "num_train_epochs",
@@ -58,11 +61,11 @@ CONVENTION = (
 
 def run_gfst(
     arguments: GFSTArguments,
-    parallel: Dataset | None,
+    train: Dataset | None,
     monolingual: Dataset | None,
     *,
     config: GFSTConfig | None = None,
-    dev: Dataset | None = None,
+    validation: Dataset | None = None,
     test: Dataset | None = None,
     winomt_rows: Any = None,
     must_she_rows: Any = None,
@@ -77,11 +80,12 @@ def run_gfst(
     Call it on every process of a distributed launch: training runs on all, the rest on the first.
 
     Args:
-        arguments: method, variants, sizes; its file names are for the reader, as the data are given here.
-        parallel: pairs, columns ``source`` and ``target``; None where `arguments.until` ends before they are needed.
+        arguments: method, arms, sizes; its file names are for the reader, as the data are given here.
+        train: the parallel data, columns ``source`` and ``target``; None where `arguments.until` ends before they are
+            needed.
         monolingual: texts, column ``text``, in the source language, for back-translation in the target language.
         config: settings of the training; ``output_dir`` holds all stages. None: the defaults, in ``gfst``.
-        dev: pairs for the validation loss, and for the early stopping of the initial model.
+        validation: pairs for the validation loss, and for the early stopping of the initial model.
         test: pairs of a generic test set.
         winomt_rows: rows for :func:`hf_fairness.measure.winomt`.
         must_she_rows: rows for :func:`hf_fairness.measure.must_she` that have a ``source``.
@@ -89,7 +93,7 @@ def run_gfst(
             of the language.
         winomt_tagger: the same for WinoMT. None: that of the rules of the language; or else, and where the filter has
             one of its own, that of the filter.
-        model: an ``AutoModelForSeq2SeqLM`` in place of ``arguments.model``.
+        model: an ``AutoModelForSeq2SeqLM`` in place of ``arguments.model_name_or_path``.
         tokenizer: of the model.
         reverse: model and tokenizer in place of ``arguments.reverse_model``.
 
@@ -100,21 +104,23 @@ def run_gfst(
         what `hf_fairness.publishing.publish` takes. With `arguments.until` only ``data`` and ``stages``, the folders.
 
     Raises:
-        ValueError: data, language, model or variant that cannot be used.
+        ValueError: data, language, model or arm that cannot be used.
         TooFewPairsError: the filters left too few pairs; says why they were dropped.
         ImportError, FileNotFoundError: a tagger, a measure or the report needs something that is not installed.
         RunLockedError: another run works in the same folder.
     """
     config = GFSTConfig(output_dir="gfst") if config is None else config
     attribute = load_attribute(arguments.attribute, language=arguments.source_lang)
-    check_run(arguments, attribute.group_names, parallel, monolingual, model, tokenizer, reverse)
+    check_run(arguments, attribute.group_names, train, monolingual, model, tokenizer, reverse)
     SourceGender(wordlist=arguments.wordlist, attribute=attribute)  # refuses what it cannot work with
     own = find_tagger(arguments, tagger, attribute.group_names)
     check_measures(arguments, winomt=winomt_rows is not None, test=test is not None, tagger=winomt_tagger or own)
     pairs = {
         name: None if rows is None else as_rows(rows, (SOURCE, TARGET), name)
-        for name, rows in (("parallel", parallel), ("dev", dev), ("test", test))
+        for name, rows in (("train", train), ("validation", validation), ("test", test))
     }
+    if pairs["train"] is not None and arguments.max_rows is not None:
+        pairs["train"] = pairs["train"].select(range(min(len(pairs["train"]), arguments.max_rows)))
     texts = None if monolingual is None else as_rows(monolingual, (TEXT,), "monolingual")
     with Run(
         config.output_dir,
@@ -126,9 +132,9 @@ def run_gfst(
         if arguments.wants("predict"):
             measured = {"winomt_rows": winomt_rows, "must_she_rows": must_she_rows, "test": pairs["test"]}
             measures = Measures(job, **measured, tagger=winomt_tagger or (own if arguments.tagger is None else None))
-        recipe = _Recipe(job, Arms(job, pairs["dev"]), _maker(job, texts), measures)
+        recipe = _Recipe(job, Arms(job, pairs["validation"]), _maker(job, texts), measures)
         given = {"model": model, "tokenizer": tokenizer, "reverse": reverse}
-        return recipe.go(pairs["parallel"], **given)
+        return recipe.go(pairs["train"], **given)
 
 
 class _Recipe:
@@ -139,7 +145,7 @@ class _Recipe:
         self.arms, self.maker, self.measures = arms, maker, measures
         self.found: dict[str, Any] = {}
 
-    def go(self, parallel: Dataset | None, *, model: Any, tokenizer: Any, reverse: Any) -> dict[str, Any]:
+    def go(self, train: Dataset | None, *, model: Any, tokenizer: Any, reverse: Any) -> dict[str, Any]:
         """Call the stages as far as `until` says, and put together what they found."""
         maker, arms = self.maker, self.arms
         calls: dict[str, Callable[[], Any]] = {
@@ -155,8 +161,8 @@ class _Recipe:
         if maker.monolingual is not None:
             calls |= {name: getattr(maker, name) for name in ("filter_source", "filter_target", "balance")}
             calls["translate"] = lambda: maker.translate(*self._translator(reverse))
-        if parallel is not None:
-            calls["parallel"] = lambda: maker.parallel(parallel)
+        if train is not None:
+            calls["parallel"] = lambda: maker.parallel(train)
         for stage in BACKWARDS if self.arguments.backwards else STAGES:
             if not self.arguments.wants(stage):
                 break
@@ -169,7 +175,7 @@ class _Recipe:
         model_folder = self.run.folder("model") if self.arguments.wants("model") else None
         return {
             **self.report(),
-            "record": self.record(),
+            "record": self.shown(),
             "files": self.found["report"],
             "model": model_folder,
             "artefacts": self.artefacts(),
@@ -183,7 +189,7 @@ class _Recipe:
         return source, model_key(*source) if isinstance(source, tuple) else model_key(source)
 
     def _random(self, reverse: Any) -> Any:
-        if RANDOM not in self.arguments.variants:
+        if RANDOM not in self.arguments.arms:
             return None
         return self.maker.random_pairs(self.found["balance"]["n"], *self._translator(reverse))
 
@@ -228,9 +234,19 @@ class _Recipe:
         """What was found, as it is shown."""
         return gfst_record(self.report(), name=self.arguments.name or self.name)
 
+    def shown(self) -> Record:
+        """The same for the report alone, with the pairs that are to be shown: cards are public."""
+        record, n = self.record(), self.arguments.show_texts
+        if not n:
+            return record
+        rows = self.job.rows("balance")
+        pairs = drawn(rows, min(n, len(rows)), seed=self.job.seed)
+        items = tuple(f"{source} / {target}" for source, target in zip(pairs[SOURCE], pairs[TARGET], strict=True))
+        return replace(record, texts={"Pseudo-parallel pairs that were kept, drawn at random": items})
+
     def _report(self) -> dict[str, Path]:
-        report = self.report()
-        return stage_report(self.run, self.record, report, inputs=[_stable(report), self.arguments.name])
+        report, a = self.report(), self.arguments
+        return stage_report(self.run, self.shown, report, inputs=[_stable(report), a.name, a.show_texts])
 
     def _model(self) -> Any:
         """The final model with its card."""
@@ -251,14 +267,14 @@ class _Recipe:
         name, a = self.name, self.arguments
         return About(
             title=name,
-            summary=f"A translation model ({a.source_lang} to {a.lang}) trained with gender-filtered self-training "
-            "(GFST, Choubey et al. 2021), to keep people's gender more often.",
+            summary=f"A translation model ({a.source_lang} to {a.target_lang}) trained with gender-filtered "
+            "self-training (GFST, Choubey et al. 2021), to keep people's gender more often.",
             **from_record(self.record()),
             load=load_translator(f"{a.prefix}The doctor said that she was tired."),
             metadata={
                 "library_name": "transformers",
-                **card_metadata(self.record(), name, base_model=a.model),
-                "language": [code for code in (a.source_lang, a.lang) if code],
+                **card_metadata(self.record(), name, base_model=a.model_name_or_path),
+                "language": [code for code in (a.source_lang, a.target_lang) if code],
                 "pipeline_tag": "translation",
             },
         )
@@ -281,13 +297,16 @@ class _Recipe:
     @property
     def name(self) -> str:
         """The final model as a reader knows it."""
-        base = shown_name(self.arguments.model) or f"{self.arguments.source_lang}-{self.arguments.lang}"
+        base = (
+            shown_name(self.arguments.model_name_or_path)
+            or f"{self.arguments.source_lang}-{self.arguments.target_lang}"
+        )
         return self.job.config.hub_model_id or f"{base.split('/')[-1]}-gfst"
 
 
 def shown_name(value: str | None) -> str | None:
     """A source as a reader knows it: its id, or the names of its files without their folders."""
-    if value is None:
+    if not value:
         return None
     return ",".join(Path(part).resolve().name if Path(part).exists() else part for part in value.split(","))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hf_fairness.arguments import DataArguments, HeldOutArguments, ReportArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 
 RETRAIN, MIXED, BACK_TRANSLATION = "retrain", "mixed_finetune", "back_translation"
@@ -34,54 +35,92 @@ BACKWARDS = (
     *STAGES[STAGES.index("balance") :],
 )
 #: Arguments that change where or whether something is done, not what.
-PLACES = ("until", "resume", "demo")
+PLACES = ("until", "resume", "demo", "text_column", "show_texts")
 
 
-@dataclass
-class GFSTArguments:
+@dataclass(kw_only=True)
+class GFSTArguments(DataArguments, HeldOutArguments, ReportArguments):
     """What `hf-fairness gfst` needs beside the settings of the training.
 
     Source: Choubey et al. 2021; defaults are those of the paper where it names one.
     """
 
-    model: str | None = field(
+    model_name_or_path: str | None = field(
         default=None,
         metadata={
             "help": "Translation model (any AutoModelForSeq2SeqLM): an id on the Hub or a local folder. Default: a "
             "small Marian model that is trained here on the parallel data."
         },
     )
-    lang: str | None = field(
+    target_lang: str | None = field(
         default=None, metadata={"help": "Code of the target language (it, de, ru ...): of its tagger and rules."}
     )
     source_lang: str = field(default="en", metadata={"help": "Code of the source language: of its word lists."})
-    parallel: str | None = field(
-        default=None,
+    dataset: str = field(
+        default="",
         metadata={
-            "help": "Parallel data: a tsv, csv, json, jsonl or parquet file, a saved data set, an id on the Hub, or "
-            "two aligned text files with a comma between (train.en,train.it)."
+            "help": "Parallel data: a tsv, csv, json, jsonl or parquet file, a folder of such files, a saved data set, "
+            "an id on the Hub, or two aligned text files with a comma between (train.en,train.it)."
         },
     )
-    parallel_split: str = field(default="train", metadata={"help": "Split of the parallel data to read."})
-    monolingual: str | None = field(
+    dataset_config: str | None = field(
+        default=None, metadata={"help": "Configuration of parallel data that have several, such as en-it."}
+    )
+    dataset_split: str = field(default="train", metadata={"help": "Split of the parallel data to read."})
+    text_column: list[str] | None = field(
         default=None,
         metadata={
-            "help": "Monolingual text to translate, one sentence a line or row: text file, table, saved data set or "
-            "id; in the source language, for back-translation in the target language."
+            "help": "Not for pairs: their columns are --source_column and --target_column, that of monolingual texts "
+            "is --monolingual_text_column."
         },
+    )
+    max_rows: int | None = field(
+        default=None, metadata={"help": "Use the first so many pairs of the parallel data; default: all."}
+    )
+    monolingual_dataset: str | None = field(
+        default=None,
+        metadata={
+            "help": "Monolingual text to translate, one sentence a line or row: text file, table, folder, saved data "
+            "set or id; in the source language, for back-translation in the target language."
+        },
+    )
+    monolingual_config: str | None = field(
+        default=None, metadata={"help": "Configuration of monolingual data that have several."}
     )
     monolingual_split: str = field(default="train", metadata={"help": "Split of the monolingual data to read."})
-    monolingual_column: str | None = field(
+    monolingual_text_column: str | None = field(
         default=None, metadata={"help": "Column of the monolingual texts; default: `text`, or the only text column."}
     )
-    dev: str | None = field(default=None, metadata={"help": "Parallel data for the validation loss; default: none."})
-    test: str | None = field(
-        default=None, metadata={"help": "Parallel data of a generic test set: BLEU and chrF of every model."}
+    validation_dataset: str | None = field(
+        default=None,
+        metadata={
+            "help": "Parallel data for the validation loss, as --dataset; default: see --validation_split, or none."
+        },
+    )
+    validation_split: str | None = field(
+        default=None, metadata={"help": "Split of --validation_dataset, or without one of --dataset."}
+    )
+    test_dataset: str | None = field(
+        default=None,
+        metadata={
+            "help": "Parallel data of a generic test set, as --dataset: BLEU and chrF of every model; default: see "
+            "--test_split, or none."
+        },
     )
     winomt: str | None = field(
-        default=None, metadata={"help": "WinoMT's data file en.txt; en_pro.txt and en_anti.txt are read beside it."}
+        default=None,
+        metadata={
+            "help": "WinoMT: its data file en.txt (en_pro.txt and en_anti.txt are read beside it), or a data set with "
+            "gender, target_index, sentence and profession, as `hf-fairness build-dataset winomt` writes it."
+        },
     )
-    must_she: str | None = field(default=None, metadata={"help": "MuST-SHE's tsv file of the language."})
+    must_she: str | None = field(
+        default=None,
+        metadata={
+            "help": "MuST-SHE: its tsv file of the language, or a data set with source, category and gender_terms, as "
+            "`hf-fairness build-dataset must_she` writes it."
+        },
+    )
     method: str | None = field(
         default=None,
         metadata={
@@ -100,7 +139,7 @@ class GFSTArguments:
             "default: only where no model is given."
         },
     )
-    variants: list[str] = field(
+    arms: list[str] = field(
         default_factory=lambda: [RANDOM],
         metadata={
             "help": "Further models to train beside GFST and its control: randst (as many unfiltered random pairs), "
@@ -136,7 +175,7 @@ class GFSTArguments:
     )
     min_pairs: int = field(default=100, metadata={"help": "Fewer pairs than this per group are an error."})
     upsample: int = field(default=1, metadata={"help": "How often every pseudo pair is used (paper: 20 for fr)."})
-    finetune_epochs: float = field(
+    finetune_num_train_epochs: float = field(
         default=3.0,
         metadata={"help": "Mixed fine-tuning: passes over its pairs (not in the paper); max_steps wins over it."},
     )
@@ -185,8 +224,12 @@ class GFSTArguments:
     until: str | None = field(
         default=None, metadata={"help": f"End after this stage: {', '.join(STAGES)}; default: go on to the end."}
     )
-    name: str | None = field(
-        default=None, metadata={"help": "How the report calls what was made; default: after the model."}
+    show_texts: int = field(
+        default=0,
+        metadata={
+            "help": "Show so many of the pseudo-parallel pairs that were kept, drawn at random, in the report (never "
+            "in a card). Reports are files that people send on: default none."
+        },
     )
     resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
     demo: bool = field(
@@ -195,7 +238,17 @@ class GFSTArguments:
     )
 
     def __post_init__(self) -> None:
-        """Check what can be checked without reading anything."""
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: a value out of range, or options that do not fit together; the message names them.
+        """
+        super().__post_init__()
+        if self.text_column is not None:
+            raise ValueError(
+                "--text_column: parallel data have two columns of texts. Name them with --source_column and "
+                "--target_column, and that of monolingual texts with --monolingual_text_column."
+            )
         if self.method is not None and self.method not in METHODS:
             raise ValueError(f"method is {self.method!r}, expected one of {', '.join(METHODS)}.")
         if self.until is not None:
@@ -208,17 +261,20 @@ class GFSTArguments:
         for name in ("max_candidates", "max_pairs"):
             value = getattr(self, name)
             if value is not None and value < self.min_pairs:
-                raise ValueError(f"{name} is {value}, expected at least min_pairs, which is {self.min_pairs}.")
+                raise ValueError(f"{name} is {value}, expected at least --min_pairs, which is {self.min_pairs}.")
         if self.tagger is not None and self.lexicon is not None:
-            raise ValueError("tagger and lexicon both say how words get their gender: give one of them.")
-        if self.model is None and self.train_initial is False:
-            raise ValueError("train_initial=False needs a model that can translate already: give its id or folder.")
-        self.variants = [] if self.variants == ["none"] else list(dict.fromkeys(self.variants))
+            raise ValueError("--tagger and --lexicon both say how words get their gender: give one of them.")
+        if self.model_name_or_path is None and self.train_initial is False:
+            raise ValueError(
+                "--train_initial False needs a model that can translate already: give its id or folder with "
+                "--model_name_or_path."
+            )
+        self.arms = [] if self.arms == ["none"] else list(dict.fromkeys(self.arms))
 
     @property
     def trains_initial(self) -> bool:
         """Whether the initial model is trained in this run."""
-        return self.model is None if self.train_initial is None else self.train_initial
+        return self.model_name_or_path is None if self.train_initial is None else self.train_initial
 
     @property
     def backwards(self) -> bool:

@@ -1,4 +1,4 @@
-"""The trainings of a GFST run: the initial model, the final one, its control and the variants.
+"""The trainings of a GFST run: the initial model, the final one, its control and the other arms.
 
 Every training is a stage that all processes run, that a killed run takes up at its last checkpoint, and that leaves
 ``model`` (opens with the auto classes) in its folder.
@@ -7,6 +7,7 @@ Every training is a stage that all processes run, that a killed run takes up at 
 from __future__ import annotations
 
 import copy
+import logging
 import math
 import shutil
 import time
@@ -31,6 +32,8 @@ from hf_fairness.trainers.recipes.gfst_models import fresh_model, model_key, sav
 from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
 from hf_fairness.utils import FairnessWarning, is_main_process
 
+logger = logging.getLogger(__name__)
+
 #: What each training is, for the README in its folder and for reports.
 SUMMARIES = {
     "initial": "the initial model, trained on the parallel data",
@@ -50,9 +53,9 @@ class Arms:
         base_key: what stands for it among the inputs of stages.
     """
 
-    def __init__(self, job: Job, dev: Dataset | None) -> None:
+    def __init__(self, job: Job, validation: Dataset | None) -> None:
         self.job, self.run, self.arguments, self.config = job, job.run, job.arguments, job.config
-        self.dev = dev
+        self.validation = validation
         self.source: Path | str = ""
         self.base: Path | str = ""
         self.source_key: Any = None
@@ -71,8 +74,8 @@ class Arms:
     def start(self, model: Any, tokenizer: Any) -> None:
         """Where everything begins: the named model, the given one, or a small one with a tokenizer of its own."""
         a = self.arguments
-        if model is None and a.model is not None:
-            self.source, self.source_key = a.model, model_key(a.model)
+        if model is None and a.model_name_or_path is not None:
+            self.source, self.source_key = a.model_name_or_path, model_key(a.model_name_or_path)
             return
 
         def work(folder: Path) -> dict[str, Any]:
@@ -104,7 +107,7 @@ class Arms:
             parts = lambda: joined([(load_from_disk(self.run.folder("parallel")), 1)])  # noqa: E731
             return self._train(folder, "initial", parts, fresh=True)
 
-        inputs = [self.source_key, self.run.key("parallel"), self.settings, self.dev, self._languages()]
+        inputs = [self.source_key, self.run.key("parallel"), self.settings, self.validation, self._languages()]
         result: dict[str, Any] = self.run.stage("initial", work, inputs=inputs, collective=True, keep_partial=True)
         self._initial_steps = result["steps"]
         self.base, self.base_key = self.run.folder("initial") / "model", self.run.key("initial")
@@ -112,7 +115,7 @@ class Arms:
 
     def names(self) -> list[str]:
         """The arms in their order."""
-        return [GFST, CONTROL, *self.arguments.variants]
+        return [GFST, CONTROL, *self.arguments.arms]
 
     def train(self, name: str) -> dict[str, Any]:
         """Train one arm; the control of GFST needs GFST to be trained first.
@@ -139,7 +142,7 @@ class Arms:
         stages = [stage for stage in ("parallel", "balance", RANDOM, "translate") if self._needs(name, stage)]
         tuned = [self.arguments.finetune_learning_rate] if self.method == MIXED else []
         inputs = [begin, name, self.method, steps, sizes, [self.run.key(stage) for stage in stages], tuned]
-        inputs += [self.settings, self.dev, self._languages(), self.job.seed]
+        inputs += [self.settings, self.validation, self._languages(), self.job.seed]
         result: dict[str, Any] = self.run.stage(
             f"train_{name}", work, inputs=inputs, collective=True, keep_partial=True
         )
@@ -168,9 +171,11 @@ class Arms:
         elif self.config.max_steps > 0:
             rate = self.config.max_steps / (sizes["n_parallel"] if self.method == RETRAIN else self._gfst_rows())
             if self.method == MIXED and self.arguments.trains_initial:  # max_steps was that of the initial model
-                rate = self.arguments.finetune_epochs / self._step_rows()
+                rate = self.arguments.finetune_num_train_epochs / self._step_rows()
         else:
-            epochs = self.config.num_train_epochs if self.method == RETRAIN else self.arguments.finetune_epochs
+            epochs = (
+                self.config.num_train_epochs if self.method == RETRAIN else self.arguments.finetune_num_train_epochs
+            )
             rate = epochs / self._step_rows()
         return max(1, round(rate * n))
 
@@ -223,9 +228,11 @@ class Arms:
             model = fresh_model(self.source, seed=self.job.seed)
         set_languages(model, tokenizer, self.arguments.source_code, self.arguments.target_code)
         train = load_from_disk(data)
-        dev = None if self.dev is None else self._prefixed(self.dev)
+        if is_main_process():
+            logger.info("Training the arm %s on %s pairs.", name, f"{len(train):,}")
+        held_out = None if self.validation is None else self._prefixed(self.validation)
         own = self._config(folder / "checkpoints", len(train), steps, fresh=fresh)
-        model, history = train_translator(model, tokenizer, train, own, eval_dataset=dev, resume=True)
+        model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
         if is_main_process():
             save_translator(model, tokenizer, folder / "model")
             summary = SUMMARIES.get(name, f"trained as GFST, on the pseudo-parallel pairs of the group {name} alone")
@@ -255,7 +262,7 @@ class Arms:
         if own.warmup_steps >= total:
             warnings.warn(
                 f"The learning rate rises for {own.warmup_steps:g} steps, but {total:g} are trained: it never gets to "
-                f"{own.learning_rate:g}. Set warmup_steps lower, or train longer.",
+                f"{own.learning_rate:g}. Set --warmup_steps lower, or train longer.",
                 FairnessWarning,
                 stacklevel=2,
             )

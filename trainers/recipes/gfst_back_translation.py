@@ -27,7 +27,7 @@ class BackwardPairs(PairMaker):
 
         def work(folder: Path) -> dict[str, Any]:
             labels = GrammaticalGender(
-                TEXT, lang=a.lang, tagger=self.job.tagger, pronouns=True, **self.job.target_filter
+                TEXT, lang=a.target_lang, tagger=self.job.tagger, pronouns=True, **self.job.target_filter
             )
             limit = self.job.config.max_length
             reason = GroupReason(labels, self.job.groups, column=TEXT, max_tokens=limit, output_column="target_reason")

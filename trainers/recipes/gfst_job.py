@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from hf_fairness.measure.translator.translation import translate
 from hf_fairness.runs import Run
 from hf_fairness.trainers.gfst_config import GFSTConfig
 from hf_fairness.trainers.recipes.gfst_arguments import GFSTArguments
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -78,15 +81,26 @@ class Job:
             "num_beams": a.num_beams,
             "max_source_length": a.max_source_length,
             "max_new_tokens": a.max_new_tokens,
-            "source_lang": codes[0],
-            "target_lang": codes[1],
+            "source_code": codes[0],
+            "target_code": codes[1],
             "prefix": a.reverse_prefix if backwards else a.prefix,
         }
 
-    def translate(self, source: Any, texts: Sequence[str], folder: Path, *, backwards: bool = False) -> list[str]:
-        """Translate; what a killed run finished is found again in the folder, which holds none of it in the end."""
+    def translate(
+        self, source: Any, texts: Sequence[str], folder: Path, *, what: str, backwards: bool = False
+    ) -> list[str]:
+        """Translate; what a killed run finished is found again in the folder, which holds none of it in the end.
+
+        Args:
+            source: model and tokenizer, or an id or folder.
+            texts: to translate.
+            folder: of the stage.
+            what: how the log calls the model.
+            backwards: whether the texts are in the target language.
+        """
         model, tokenizer = source if isinstance(source, tuple) else open_translator(source)
         cache = folder / "cache"
+        logger.info("Translating %s sentences with %s.", f"{len(texts):,}", what)
         found = translate(
             model,
             tokenizer,

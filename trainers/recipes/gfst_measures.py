@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from hf_fairness.trainers.recipes.gfst_checks import tagger_key
 from hf_fairness.trainers.recipes.gfst_data import SOURCE, TARGET
 from hf_fairness.trainers.recipes.gfst_job import Job
 from hf_fairness.utils import FairnessWarning
+
+logger = logging.getLogger(__name__)
 
 #: How the initial model is called among those that are measured.
 BASELINE = "baseline"
@@ -67,7 +70,7 @@ class Measures:
         if WINOMT not in self.sources:
             warnings.warn(
                 "No WinoMT rows were given: the run trains its models, but does not measure their gender accuracy. "
-                "Give the path of the published en.txt (winomt), or rows of your own.",
+                "Name the published en.txt, or a data set of your own, with --winomt.",
                 FairnessWarning,
                 stacklevel=3,
             )
@@ -77,7 +80,7 @@ class Measures:
 
         def work(folder: Path) -> dict[str, Any]:
             texts = [text for sources in self.sources.values() for text in sources]
-            found = iter(self.job.translate(place, texts, folder))
+            found = iter(self.job.translate(place, texts, folder, what=name))
             table = {set_name: [next(found) for _ in sources] for set_name, sources in self.sources.items()}
             atomic_write_json(folder / TRANSLATIONS, table)
             sets = ", ".join(f"{set_name} ({len(rows)})" for set_name, rows in table.items())
@@ -105,6 +108,8 @@ class Measures:
 
         def work(folder: Path) -> dict[str, Any]:
             found: dict[str, Any] = {"comparisons": {}}
+            sets = ", ".join(self.sources)
+            logger.info("Scoring the translations of %d models: %s.", len(predictions), sets or "no test sets")
             for name, measure in ((WINOMT, self._winomt), (MUST_SHE, self._must_she), (TEST, self._test)):
                 if name in self.sources:
                     texts = {model: list(sets[name]) for model, sets in predictions.items()}
@@ -125,9 +130,9 @@ class Measures:
 
     def _winomt(self, texts: Mapping[str, list[str]]) -> tuple[dict[str, Any], dict[str, Any]]:
         a, rows = self.job.arguments, self.references[WINOMT]
-        rules = "original" if a.lang in LANGUAGES and self.tagger is None else "agreement"
+        rules = "original" if a.target_lang in LANGUAGES and self.tagger is None else "agreement"
         config = WinoMTConfig(aligner=a.aligner, tagger=self.tagger, rules=rules, items=True, **self._options())
-        results = {model: winomt(found, rows, lang=a.lang, config=config) for model, found in texts.items()}
+        results = {model: winomt(found, rows, lang=a.target_lang, config=config) for model, found in texts.items()}
         genders = {
             model: [item["predicted"] for item in result.pop("items")] for model, result in results.items()
         }  # read once, compared as often as there are models

@@ -14,13 +14,13 @@ from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.utils import foreign_code_refused
 
 
-def check_translator(source: str | tuple[Any, Any], source_lang: str | None, target_lang: str | None) -> None:
+def check_translator(source: str | tuple[Any, Any], source_code: str | None, target_code: str | None) -> None:
     """Look at configuration and tokenizer of a model, which cost little, before hours are spent on it.
 
     Args:
         source: id or folder, or a model with its tokenizer.
-        source_lang: code of the language that it translates from, or None.
-        target_lang: code of the one that it translates to, or None.
+        source_code: code of the language that it translates from, or None.
+        target_code: code of the one that it translates to, or None.
 
     Raises:
         ValueError: there is no such model, it is no encoder-decoder, or a language is missing or unknown.
@@ -28,7 +28,7 @@ def check_translator(source: str | tuple[Any, Any], source_lang: str | None, tar
     """
     if isinstance(source, tuple):
         model, tokenizer = source
-        language_pair(tokenizer, model.generation_config, source_lang, target_lang)
+        language_pair(tokenizer, model.generation_config, source_code, target_code)
         return
     with opening(source, WANTED["AutoModelForSeq2SeqLM"]):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
@@ -36,7 +36,7 @@ def check_translator(source: str | tuple[Any, Any], source_lang: str | None, tar
         raise ValueError(
             f"{source} is a {config.model_type}, expected an encoder-decoder that translates (AutoModelForSeq2SeqLM)."
         )
-    language_pair(find_tokenizer(source), _generation_config(source, config), source_lang, target_lang)
+    language_pair(find_tokenizer(source), _generation_config(source, config), source_code, target_code)
 
 
 def _generation_config(source: Path | str, config: Any) -> GenerationConfig:

@@ -88,8 +88,9 @@ class PairMaker:
             rows,
             name=name,
             summary=summary,
-            source=(a.monolingual if machine or TEXT in rows.column_names else a.parallel) or "data given in Python",
-            options={"languages": f"{a.source_lang}-{a.lang or '?'}", "method": a.method, "seed": self.job.seed},
+            source=(a.monolingual_dataset if machine or TEXT in rows.column_names else a.dataset)
+            or "data given in Python",
+            options={"languages": f"{a.source_lang}-{a.target_lang or '?'}", "method": a.method, "seed": self.job.seed},
             numbers={key: value for key, value in numbers.items() if key != "meta"},
             attribute=self.job.attribute,
             machine=machine,
@@ -130,7 +131,7 @@ class PairMaker:
         if few:
             dropped = ", ".join(f"{reason} {n}" for reason, n in numbers["reasons"].items()) or "none"
             raise TooFewPairsError(
-                f"Too few {what}: {', '.join(few)}, at least {least} of each are wanted (min_pairs). Of "
+                f"Too few {what}: {', '.join(few)}, at least {least} of each are wanted (--min_pairs). Of "
                 f"{numbers['n']} texts these were dropped: {dropped}. Give more text, or one in which people are "
                 "spoken of.",
                 numbers,
@@ -154,7 +155,8 @@ class PairMaker:
         return self.run.stage(name, work, inputs=inputs, keep_partial=True)
 
     def _pairs(self, source: Any, texts: Sequence[str], folder: Path) -> Dataset:
-        found = self.job.translate(source, texts, folder, backwards=self.backwards)
+        what = "the reverse model" if self.backwards else "the initial model"
+        found = self.job.translate(source, texts, folder, what=what, backwards=self.backwards)
         sides = (found, texts) if self.backwards else (texts, found)
         return Dataset.from_dict(dict(zip((SOURCE, TARGET), sides, strict=True)))
 
@@ -242,7 +244,7 @@ class ForwardPairs(PairMaker):
 
         def work(folder: Path) -> dict[str, Any]:
             how = TargetGender(
-                TARGET, lang=a.lang, tagger=self.job.tagger, gender_column=GENDER, **self.job.target_filter
+                TARGET, lang=a.target_lang, tagger=self.job.tagger, gender_column=GENDER, **self.job.target_filter
             )
             rows = self.job.rows("translate").map(PairLength(SOURCE, TARGET, **self.job.limits), batched=True)
             rows = rows.map(how, batched=True, desc="Filtering targets")

@@ -38,9 +38,9 @@ class TranslationConfig:
         max_source_length: tokens after which a source is cut; None: the model's limit.
         max_new_tokens: most tokens of a translation; None: three per token of the source and 32 more, at most the
             model's limit. Neither depends on what else is in the batch.
-        source_lang: code of the source language for tokenizers that have ``src_lang`` (mBART, NLLB, M2M-100); None:
+        source_code: code of the source language for tokenizers that have ``src_lang`` (mBART, NLLB, M2M-100); None:
             the tokenizer's own.
-        target_lang: code of the target language for such models, with which every translation begins; None: the one
+        target_code: code of the target language for such models, with which every translation begins; None: the one
             that the model or else the tokenizer is set to.
         prefix: put before every text: T5's ``"translate English to German: "``, ``">>ita<< "`` of multilingual OPUS.
         device: where to translate; None: where the model is.
@@ -51,8 +51,8 @@ class TranslationConfig:
     batch_tokens: int = 4096
     max_source_length: int | None = None
     max_new_tokens: int | None = None
-    source_lang: str | None = None
-    target_lang: str | None = None
+    source_code: str | None = None
+    target_code: str | None = None
     prefix: str = ""
     device: str | torch.device | None = None
 
@@ -189,7 +189,7 @@ def _translating(model: Any, tokenizer: Any, how: TranslationConfig) -> Iterator
     if how.num_beams == 1:
         settings.update(early_stopping=None, length_penalty=None)
     before = {name: getattr(tokenizer, name) for name in ("src_lang", "tgt_lang") if hasattr(tokenizer, name)}
-    source, target = language_pair(tokenizer, settings, how.source_lang, how.target_lang)
+    source, target = language_pair(tokenizer, settings, how.source_code, how.target_code)
     if target is not None:
         settings.update(**beginning(model, tokenizer, target))
     training = model.training
@@ -233,7 +233,7 @@ def _model_key(model: Any, tokenizer: Any, how: TranslationConfig, settings: Any
         field.name: getattr(how, field.name)
         for field in fields(how)
         if field.name not in ("batch_size", "batch_tokens", "device")
-    } | {"source_lang": getattr(tokenizer, "src_lang", None)}
+    } | {"source_code": getattr(tokenizer, "src_lang", None)}
     generation = settings.to_json_string(use_diff=False, ignore_metadata=True)
     own = model.config.to_dict()
     named = {name: value for name, value in own.items() if name not in ("_name_or_path", "transformers_version")}

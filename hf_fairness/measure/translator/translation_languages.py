@@ -34,15 +34,15 @@ def language_pair(
             many languages of which no target is known, or the same on both sides.
     """
     if target is not None:
-        language_id(tokenizer, target, "target_lang")
+        language_id(tokenizer, target, "target_code")
     if not hasattr(tokenizer, "src_lang"):
         if source is not None:
             raise ValueError(
-                f"source_lang is {source!r}, but a {type(tokenizer).__name__} knows no source languages: leave it out."
+                f"source_code is {source!r}, but a {type(tokenizer).__name__} knows no source languages: leave it out."
             )
         return None, target
     named, source = source, source or tokenizer.src_lang
-    language_id(tokenizer, source, "source_lang")
+    language_id(tokenizer, source, "source_code")
     if target is None:
         target = _forced(tokenizer, generation)
     if target is None and tokenizer.tgt_lang != source:  # an unset one becomes the source's when labels are made
@@ -50,11 +50,11 @@ def language_pair(
     if target is None:
         raise ValueError(
             f"A model with a {type(tokenizer).__name__} translates into many languages and none was named. Give the "
-            f"code of the target language (target_lang; --target_code of the command), for example {EXAMPLES}, and of "
-            "the source language (source_lang; --source_code)."
+            f"code of the target language (target_code; --target_code of the command), for example {EXAMPLES}, and of "
+            "the source language (source_code; --source_code)."
         )
     if source == target:
-        where = "" if named else ", which is the tokenizer's own where source_lang (--source_code) is not given"
+        where = "" if named else ", which is the tokenizer's own where source_code (--source_code) is not given"
         raise ValueError(f"Source and target language are both {target!r}{where}. Name two languages.")
     return source, target
 
@@ -107,7 +107,7 @@ def beginning(model: Any, tokenizer: Any, target: str) -> dict[str, int | None]:
     """
     import torch
 
-    code = language_id(tokenizer, target, "target_lang")
+    code = language_id(tokenizer, target, "target_code")
     before = getattr(tokenizer, "tgt_lang", None)
     try:
         tokenizer.tgt_lang = target

@@ -49,12 +49,12 @@ def run_in(lexicon, parallel, texts, initial):
     """Runs the recipe on the trained translator, a few steps per arm, in a folder; returns what it returns."""
 
     def run(folder: Path, *, settings: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        data = {"parallel": parallel, "monolingual": texts, "winomt_rows": gfst_world.winomt_rows()}
+        data = {"train": parallel, "monolingual": texts, "winomt_rows": gfst_world.winomt_rows()}
         given = {name: more.pop(name, default) for name, default in data.items()}
         given |= {name: more.pop(name) for name in ("test", "must_she_rows", "reverse") if name in more}
-        own = arguments(more.pop("lexicon", lexicon), **{"model": initial, **more})
+        own = arguments(more.pop("lexicon", lexicon), **{"model_name_or_path": initial, **more})
         made = config(folder, **{"max_steps": 6, "warmup_steps": 0, **(settings or {})})
-        return run_gfst(own, given.pop("parallel"), given.pop("monolingual"), config=made, **given)
+        return run_gfst(own, given.pop("train"), given.pop("monolingual"), config=made, **given)
 
     return run
 

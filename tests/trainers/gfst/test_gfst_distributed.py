@@ -15,15 +15,22 @@ BATCH = 32
 def test_two_processes_train_what_one_trains(run_in, initial, lexicon, parallel, texts, tmp_path):
     parallel.save_to_disk(str(tmp_path / "parallel"))
     texts.save_to_disk(str(tmp_path / "texts"))
-    words = ["--model", initial, "--parallel", tmp_path / "parallel", "--monolingual", tmp_path / "texts"]
+    words = [
+        "--model_name_or_path",
+        initial,
+        "--dataset",
+        tmp_path / "parallel",
+        "--monolingual_dataset",
+        tmp_path / "texts",
+    ]
     words += [
         "--lexicon",
         lexicon,
         "--output_dir",
         tmp_path / "both",
-        "--lang",
+        "--target_lang",
         "it",
-        "--variants",
+        "--arms",
         "none",
         "--use_cpu",
     ]
@@ -47,7 +54,7 @@ def test_two_processes_train_what_one_trains(run_in, initial, lexicon, parallel,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.count("balanced, 32 of each group") == 1  # the first process alone prints
-    run_in(tmp_path / "one", max_pairs=32, variants=["none"], until="train")
+    run_in(tmp_path / "one", max_pairs=32, arms=["none"], until="train")
     made, alone = stages(tmp_path / "both"), stages(tmp_path / "one")
     assert all(stage["status"] == "done" for stage in made.values())
     for arm in ("train_gfst", "train_control"):

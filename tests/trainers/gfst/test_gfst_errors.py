@@ -54,16 +54,16 @@ def test_what_the_last_stages_need_is_looked_for_first(gfst, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"lang": "xx", "lexicon": None}, "No tagger for lang='xx'"),
-        ({"lang": "it", "lexicon": None, "tagger": "magic"}, "No tagger of kind 'magic'"),
+        ({"target_lang": "xx", "lexicon": None}, "No tagger for lang='xx'"),
+        ({"target_lang": "it", "lexicon": None, "tagger": "magic"}, "No tagger of kind 'magic'"),
         ({"lexicon": "nowhere.tsv"}, "nowhere.tsv does not exist"),
-        ({"lang": None}, "lang is missing"),
-        ({"model": "/nowhere/model"}, "/nowhere/model does not open"),
-        ({"variants": ["feminine"]}, "Unknown variant 'feminine'. Variants: randst, no_target_filter, male, female"),
-        ({"method": "back_translation"}, "give reverse_model"),
-        ({"parallel": None}, "no parallel data"),
+        ({"target_lang": None}, "--target_lang is missing"),
+        ({"model_name_or_path": "/nowhere/model"}, "/nowhere/model does not open"),
+        ({"arms": ["feminine"]}, "--arms: unknown arm 'feminine'. Arms: randst, no_target_filter, male, female"),
+        ({"method": "back_translation"}, "with --reverse_model"),
+        ({"train": None}, "no parallel data"),
         ({"monolingual": None}, "no monolingual text"),
-        ({"attribute": "religion", "variants": []}, "pronoun"),
+        ({"attribute": "religion", "arms": []}, "pronoun"),
         ({"source_code": "en_XX", "target_code": "it_IT"}, "language"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
     from tiny_bert import save_tiny_bert
 
     with pytest.raises(ValueError, match="expected an encoder-decoder"):
-        gfst(model=save_tiny_bert(tmp_path / "bert", ["she", "he"]))
+        gfst(model_name_or_path=save_tiny_bert(tmp_path / "bert", ["she", "he"]))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,12 @@ def test_wrong_pairs_are_refused(tmp_path, texts, lexicon, rows, message):
         run_gfst(arguments(lexicon, until="parallel"), Dataset.from_dict(rows), texts, config=config(tmp_path))
 
 
+def test_the_first_pairs_are_used_where_so_many_are_asked_for(tmp_path, lexicon, texts, parallel):
+    own = arguments(lexicon, until="parallel", max_rows=50)
+    found = run_gfst(own, parallel, texts, config=config(tmp_path))
+    assert found["data"]["parallel"]["n"] == 50
+
+
 def test_missing_cells_count_as_empty(tmp_path, lexicon, texts):
     rows = Dataset.from_dict({"source": ["He sings.", None], "target": ["Canta.", "Piove."]})
     found = run_gfst(arguments(lexicon, until="parallel"), rows, texts, config=config(tmp_path))
@@ -105,9 +111,11 @@ def test_missing_cells_count_as_empty(tmp_path, lexicon, texts):
         ({"method": "retrian"}, "method is 'retrian'"),
         ({"until": "middle"}, "expected a stage"),
         ({"min_pairs": 0}, "min_pairs is 0"),
-        ({"max_pairs": 3, "min_pairs": 4}, "at least min_pairs"),
+        ({"max_pairs": 3, "min_pairs": 4}, "at least --min_pairs"),
         ({"tagger": "spacy", "lexicon": "x.tsv"}, "give one of them"),
         ({"train_initial": False}, "needs a model"),
+        ({"text_column": ["text"]}, "Name them with --source_column and --target_column"),
+        ({"max_rows": 0}, "max_rows is 0"),
     ],
 )
 def test_arguments_are_checked(settings, message):

@@ -40,7 +40,7 @@ def seen(monkeypatch):
 
 def run(folder, lexicon, model, monolingual, **more):
     """As far as the first training of an initial model that is given."""
-    own = arguments(lexicon, variants=["none"], model=str(model), **more)
+    own = arguments(lexicon, arms=["none"], model_name_or_path=str(model), **more)
     made = config(folder, max_steps=1, warmup_steps=0, save_strategy="no")
     return run_gfst(own, gfst_world.pairs(60, 0), monolingual, config=made)
 

@@ -1,4 +1,4 @@
-"""Mixed fine-tuning and back-translation; what the source of the models is; the variants' sizes there."""
+"""Mixed fine-tuning and back-translation; what the source of the models is; the sizes of the arms there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reverse(tmp_path_factory, lexicon):
 
 
 def test_a_given_model_is_fine_tuned_on_equal_shares(gfst, initial, tmp_path):
-    report = gfst(variants=["male"], max_pairs=30, upsample=2)
+    report = gfst(arms=["male"], max_pairs=30, upsample=2)
     assert report["method"] == "mixed_finetune"
     assert "baseline" not in report["arms"]  # it was not trained here, but it is measured
     assert "baseline" in report["winomt"]
@@ -51,7 +51,7 @@ def test_a_given_model_is_fine_tuned_on_equal_shares(gfst, initial, tmp_path):
 
 
 def test_fine_tuning_takes_the_wanted_passes(gfst):
-    report = gfst(variants=["none"], settings={"max_steps": -1}, finetune_epochs=2.0, max_pairs=40, until="train")
+    report = gfst(arms=["none"], settings={"max_steps": -1}, finetune_num_train_epochs=2.0, max_pairs=40, until="train")
     assert report["stages"]["train_gfst"].is_dir()
     sizes = {"n_parallel": 80, "n_pairs": 80}
     found = stages(report["stages"]["train_gfst"].parent)["train_gfst"]["result"]
@@ -60,18 +60,16 @@ def test_fine_tuning_takes_the_wanted_passes(gfst):
 
 
 def test_a_live_model_gives_the_same_as_its_folder(gfst, initial, tmp_path, lexicon, parallel, texts):
-    gfst(variants=["none"], until="balance")
+    gfst(arms=["none"], until="balance")
     model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(initial), AutoTokenizer.from_pretrained(initial)
-    own = arguments(lexicon, variants=["none"], until="balance", train_initial=False, model="named")
+    own = arguments(lexicon, arms=["none"], until="balance", train_initial=False, model_name_or_path="named")
     run_gfst(own, parallel, texts, config=config(tmp_path / "live"), model=model, tokenizer=tokenizer)
     rows = [load_from_disk(str(tmp_path / out / "balance"))[:] for out in ("out", "live")]
     assert rows[0] == rows[1]
 
 
 def test_back_translation_filters_targets_and_translates_them(gfst, reverse, tmp_path):
-    report = gfst(
-        method="back_translation", monolingual=italian(150, 4), reverse=reverse, variants=["randst", "female"]
-    )
+    report = gfst(method="back_translation", monolingual=italian(150, 4), reverse=reverse, arms=["randst", "female"])
     numbers = report["data"]["filter_target"]
     assert numbers["reasons"] == {"none": 2, "empty": 1}  # no gender, no pronoun
     rows = load_from_disk(str(tmp_path / "out" / "balance"))
@@ -96,7 +94,7 @@ def test_a_prefix_and_must_she_reach_the_model(gfst):
     ]
     given = {"must_she_rows": rows, "winomt_rows": None, "monolingual": gfst_world.monolingual(120, 7)}
     with pytest.warns(FairnessWarning, match="No WinoMT rows"):
-        report = gfst(variants=["none"], prefix="The ", max_pairs=20, **given)
+        report = gfst(arms=["none"], prefix="The ", max_pairs=20, **given)
     assert set(report["must_she"]) == {"baseline", "gfst", "control"}
     assert "winomt" not in report
     assert "nothing is known of how these models treat gender" in report["record"].outcome

@@ -19,15 +19,15 @@ from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.trainers.recipes import run_gfst
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
-VARIANTS = ["randst", "no_target_filter", "female"]
+ARMS = ["randst", "no_target_filter", "female"]
 SIZE, TIMES = 40, 2
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, lexicon, parallel, texts):
-    """A run from scratch with every variant: its folder and its report."""
+    """A run from scratch with every arm: its folder and its report."""
     out = tmp_path_factory.mktemp("whole")
-    own = arguments(lexicon, variants=VARIANTS, upsample=TIMES, max_pairs=SIZE)
+    own = arguments(lexicon, arms=ARMS, upsample=TIMES, max_pairs=SIZE)
     test = gfst_world.pairs(40, 9, noise=0.0)
     rows = {"winomt_rows": gfst_world.winomt_rows(), "test": test}
     return out, run_gfst(own, parallel, texts, config=config(out, average_checkpoints=2), **rows)
@@ -76,7 +76,7 @@ def test_random_pairs_are_as_many_and_unfiltered(whole, texts):
 def test_arms_have_the_sizes_and_steps_they_should(whole, parallel):
     _, report = whole
     arms, n = report["arms"], len(parallel)
-    assert list(arms) == ["baseline", "gfst", "control", *VARIANTS]
+    assert list(arms) == ["baseline", "gfst", "control", *ARMS]
     assert arms["baseline"]["steps"] == 120
     assert {name: arms[name]["n_pairs"] for name in arms} == {
         "baseline": 0, "gfst": 2 * SIZE, "control": 0, "randst": 2 * SIZE, "no_target_filter": 2 * SIZE, "female": SIZE
@@ -91,7 +91,7 @@ def test_arms_have_the_sizes_and_steps_they_should(whole, parallel):
 
 def test_every_model_is_measured_and_compared(whole):
     _, report = whole
-    others = ["baseline", "control", *VARIANTS]
+    others = ["baseline", "control", *ARMS]
     assert set(report["winomt"]) == {"gfst", *others} == set(report["test"])
     assert set(report["comparisons"]["winomt"]) == set(others) == set(report["comparisons"]["test"])
     for name, scores in report["winomt"].items():
