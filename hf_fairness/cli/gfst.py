@@ -132,6 +132,11 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
             "--monolingual_dataset is missing: a text file, table, saved data set or id to translate from."
         )
     check_models(model_name_or_path=a.model_name_or_path, reverse_model=a.reverse_model)
+    languages = (a.source_lang, a.target_lang)
+    sets = {  # first, as they cost little
+        f"{name}_rows": open_test_set(name, source, languages) if source is not None and late else None
+        for name, source in (("winomt", a.winomt), ("must_she", a.must_she))
+    }
     texts = None
     if a.monolingual_dataset is not None:
         texts = open_texts(
@@ -140,14 +145,12 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
             config=a.monolingual_config,
             split=a.monolingual_split,
         )
-    languages = (a.source_lang, a.target_lang)
     return {
         "train": open_train(a, config) if a.dataset else None,
         "monolingual": texts,
         "validation": open_held_out_pairs(a, config, "validation") if a.wants("initial") else None,
         "test": open_held_out_pairs(a, config, "test") if late else None,
-        "winomt_rows": open_test_set("winomt", a.winomt, languages) if a.winomt is not None and late else None,
-        "must_she_rows": open_test_set("must_she", a.must_she, languages) if a.must_she is not None and late else None,
+        **sets,
     }
 
 
