@@ -180,7 +180,7 @@ def compared_audit(folder: Path) -> list[str]:
 
 def ccd(folder: Path) -> list[str]:
     """CCD and its control, measured on held-out and on human-written versions."""
-    return [*kill_world.make_encoder(folder)["ccd"].words, "--evaluation", versions(folder)]
+    return [*kill_world.make_encoder(folder)["ccd"].words, "--variants", versions(folder)]
 
 
 def ccd_sweep(folder: Path) -> list[str]:
@@ -279,8 +279,8 @@ class Run:
 
 
 RUNS = {
-    "audit": Run(audit, "results.json", read_audit, "--output"),
-    "audit_compared": Run(compared_audit, "results.json", read_audit, "--output"),
+    "audit": Run(audit, "results.json", read_audit),
+    "audit_compared": Run(compared_audit, "results.json", read_audit),
     "ccd": Run(ccd, "report/results.json", read_audit),
     "ccd_sweep": Run(ccd_sweep, "report/results.json", read_audit),
     "gfst": Run(gfst, "report/results.json", read_gfst),

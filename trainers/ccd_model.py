@@ -39,6 +39,7 @@ class CCDEncoder:
         head: the masked-language model whose encoder is the one inside ``model``; None if there is no head.
         adapter: name of the adapter (LoRA layers) that is trained; None where all weights are.
         pooler_may_lack: whether the encoder may lack the pooler that opening its checkpoint adds.
+        source: id or folder that it was opened from; empty where it was made of an object.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class CCDEncoder:
         self.head = head
         self.adapter: str | None = None
         self.pooler_may_lack = pooler_may_lack
+        self.source = ""
         if head is not None:
             set_encoder(head, self.transformer.model)
 
@@ -192,7 +194,7 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
     masked-language model is kept where the checkpoint has one and ``keep_mlm_head`` is not False.
 
     Args:
-        model: id, folder, SentenceTransformer, or transformers model.
+        model: id, folder, SentenceTransformer, or transformers model; a CCDEncoder is taken as it is.
         args: ``pooling``, ``normalize``, ``keep_mlm_head`` and ``max_length`` are read.
         tokenizer: for a transformers model; None opens the one of the folder or id the model came from.
 
@@ -203,6 +205,9 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
         TypeError: not one of these objects.
         ValueError: a model that is no text encoder, or a head that was asked for and is not there.
     """
+    if isinstance(model, CCDEncoder):
+        model.model.to(args.device)
+        return model
     if isinstance(model, SentenceTransformer):
         encoder = CCDEncoder(model)
     elif any(parent.__name__ == "PeftModel" for parent in type(model).__mro__):
@@ -216,6 +221,7 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
     elif isinstance(model, (str, Path)):
         with foreign_code_refused(model):
             encoder = _from_path(str(model), args)
+        encoder.source = str(model)
     else:
         raise TypeError(
             f"model is a {type(model).__name__}, expected a model id, a folder, a SentenceTransformer or a "

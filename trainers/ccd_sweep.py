@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.trainers.ccd_config import CCDConfig
+from hf_fairness.trainers.ccd_data import CCDReferences
+from hf_fairness.trainers.ccd_model import CCDEncoder
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.utils import is_main_process
 
@@ -45,6 +47,7 @@ def sweep_beta(
     *,
     betas: Sequence[float] = BETAS,
     resume: bool = True,
+    references: Mapping[str, CCDReferences] | None = None,
     **kwargs: Any,
 ) -> list[dict[str, Any]]:
     """Train a fresh copy of the model for each beta, in a folder ``beta-<value>`` of ``args.output_dir``.
@@ -59,6 +62,7 @@ def sweep_beta(
         eval_dataset: as for `CCDTrainer`.
         betas: weights to try, each at least 0, all different.
         resume: False trains every run again.
+        references: those of another trainer on the same model, data and settings; None computes them once.
         kwargs: further arguments of `CCDTrainer`.
 
     Returns:
@@ -79,7 +83,7 @@ def sweep_beta(
     if IntervalStrategy(args.eval_strategy) == IntervalStrategy.NO:
         raise ValueError("A sweep compares validation losses, but eval_strategy is 'no'. Set it to 'steps'.")
     base = _key(model, args, train_dataset, eval_dataset)
-    references: dict[str, Any] = {}
+    references = dict(references or {})
     results = []
     for beta in betas:
         folder = Path(str(args.output_dir)) / f"beta-{beta:g}"
@@ -88,7 +92,7 @@ def sweep_beta(
         if found is None:
             own = copy.deepcopy(args)
             own.beta, own.output_dir = float(beta), str(folder)
-            copied: Any = copy.deepcopy(model) if isinstance(model, nn.Module) else model
+            copied: Any = copy.deepcopy(model) if isinstance(model, (nn.Module, CCDEncoder)) else model
             logger.info("Sweep: beta = %g in %s", beta, folder)
             trainer = CCDTrainer(
                 copied,
@@ -139,6 +143,8 @@ def _read(folder: Path, key: str) -> dict[str, Any] | None:
 def _key(model: Any, args: CCDConfig, *data: Dataset | None) -> str:
     """What decides the results of the sweep, as one text."""
     settings = {name: value for name, value in training_settings(args).items() if name != "beta"}
+    if isinstance(model, CCDEncoder):
+        model = model.source or model.model
     if isinstance(model, nn.Module):
         named = model.state_dict().items()
         weights: Any = {name: tensor.detach().cpu().float().numpy() for name, tensor in named}

@@ -25,7 +25,7 @@ from hf_fairness.publishing import CARD
 from hf_fairness.report.artefact_card import LOAD_ENCODER
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
-from hf_fairness.trainers.ccd_model import open_encoder
+from hf_fairness.trainers.ccd_model import CCDEncoder, open_encoder
 from hf_fairness.trainers.checkpoints import Resumable, last_whole_checkpoint, rank_sums
 from hf_fairness.trainers.divergence import stop_when_diverged
 from hf_fairness.trainers.dropout import dropout_off, is_deterministic
@@ -49,8 +49,8 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
     validation the same with ``eval_`` before them, averaged over rows: there the parts add up to the loss.
 
     Args:
-        model: id or folder of a model, a SentenceTransformer, or a transformers model. Objects are trained in
-            place.
+        model: id or folder of a model, a SentenceTransformer, a transformers model, or what ``open_encoder`` made of
+            one. Objects are trained in place.
         args: settings; None means ``CCDConfig(output_dir="tmp_trainer")``.
         train_dataset: rows with one text column per group and a neutral one, as ``GroupVariants`` makes them; all
             other columns are ignored. Rows with ``has_terms = False`` or a ``rejected_reason`` and rows whose variants
@@ -91,7 +91,7 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
 
     def __init__(
         self,
-        model: str | Path | PreTrainedModel | SentenceTransformer,
+        model: str | Path | PreTrainedModel | SentenceTransformer | CCDEncoder,
         args: CCDConfig | None = None,
         train_dataset: Dataset | None = None,
         eval_dataset: Dataset | None = None,
@@ -377,6 +377,8 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
 
 def _source_of(model: Any) -> str:
     """Where a model comes from: an id or a folder; empty where it was made in memory."""
+    if isinstance(model, CCDEncoder):
+        model = model.source or model.model
     if isinstance(model, SentenceTransformer):
         model = model.model_card_data.base_model or getattr(model[0], "model", None)
     return str(model) if isinstance(model, (str, Path)) else getattr(model, "name_or_path", "")

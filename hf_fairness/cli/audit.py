@@ -6,14 +6,18 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.arguments import DataArguments, DeviceArguments, ReportArguments
+from hf_fairness.cli.data import has_variants, one_text_column, open_dataset, open_rows, open_variants
 from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+
+if TYPE_CHECKING:
+    from hf_fairness.encoders import RememberingEncoder
 
 DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
 retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
@@ -21,12 +25,20 @@ says that a model is fair; each comes with its interval, its convention and what
 
 
 @dataclass(kw_only=True)
-class AuditArguments(HubOptions):
+class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments):
     """What `hf-fairness audit` can be told."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to measure: id on the Hub, or a local folder."})
-    output: str = field(default="report", metadata={"help": "Folder for the report."})
-    name: str | None = field(default=None, metadata={"help": "How the report calls the model; default: its own name."})
+    output_dir: str = field(default="report", metadata={"help": "Folder for the report.", "aliases": ["--output"]})
+    reference_model: str | None = field(
+        default=None,
+        metadata={"help": "The encoder before mitigation: it is audited too, and the report compares the two."},
+    )
+    dataset: str = field(
+        default="",
+        metadata={"help": "Texts (or variants of texts) to measure CCED on, beside the built-in ones: file or Hub id."},
+    )
+    max_rows: int | None = field(default=5000, metadata={"help": "Use at most the first so many rows of the data set."})
     show_texts: int = field(
         default=0,
         metadata={
@@ -34,18 +46,7 @@ class AuditArguments(HubOptions):
             "that people send on: default none."
         },
     )
-    reference_model: str | None = field(
-        default=None,
-        metadata={"help": "The encoder before mitigation: it is audited too, and the report compares the two."},
-    )
-    dataset: str | None = field(
-        default=None,
-        metadata={"help": "Texts (or variants of texts) to measure CCED on, beside the built-in ones: file or Hub id."},
-    )
-    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
-    text_column: str | None = field(default=None, metadata={"help": "Column of the texts."})
-    max_rows: int = field(default=5000, metadata={"help": "Use at most the first so many rows of the data set."})
-    evaluation: list[str] | None = field(
+    variants: list[str] | None = field(
         default=None,
         metadata={"help": "Files with one text column per group and `neutral` to measure CCED on."},
     )
@@ -64,7 +65,6 @@ class AuditArguments(HubOptions):
     )
     max_length: int | None = field(default=None, metadata={"help": "Cut texts to this many tokens."})
     batch_size: int = field(default=32, metadata={"help": "Texts per forward."})
-    device: str | None = field(default=None, metadata={"help": "Where to run, for example cpu or cuda:0."})
     n_samples: int = field(default=N_SAMPLES, metadata={"help": "Most partitions a permutation test looks at."})
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
     seed: int = field(default=0, metadata={"help": "Seed of every draw."})
@@ -98,7 +98,7 @@ def run(arguments: AuditArguments) -> dict[str, Any]:
 
     repository = model_repository(arguments, arguments.model_name_or_path)
     with contextlib.ExitStack() as stack:
-        stack.callback(hold_folder(Path(arguments.output), shared=True))
+        stack.callback(hold_folder(Path(arguments.output_dir), shared=True))
         return _run(arguments, repository)
 
 
@@ -111,8 +111,8 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
     from hf_fairness.report.text import shown_settings
 
     attribute = load_attribute(arguments.attribute, language=arguments.language)
-    sets: dict[str, Any] = dict(open_variants(arguments.evaluation, attribute.group_names))
-    if arguments.dataset is not None:
+    sets: dict[str, Any] = dict(open_variants(arguments.variants, attribute.group_names))
+    if arguments.dataset:
         name = Path(arguments.dataset).stem
         sets[name] = _variants(arguments, attribute)
     options: dict[str, Any] = {
@@ -122,10 +122,9 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
         "seat_tests": arguments.seat_tests,
         **{name: getattr(arguments, name) for name in _PASSED_ON},
     }
-    reference = arguments.reference_model
-    check_models(model_name_or_path=arguments.model_name_or_path, reference_model=reference)
+    model, reference = _open_models(arguments)
     before = None if reference is None else audit(reference, **options)
-    after = audit(arguments.model_name_or_path, reference=reference, n_texts=arguments.show_texts, **options)
+    after = audit(model, reference=reference, n_texts=arguments.show_texts, **options)
     report, earlier = after.report, None if before is None else before.report
     if after.embeddings:
         first = next(iter(after.embeddings))
@@ -134,9 +133,9 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
         else:
             drawn = pictures(before.embeddings[first], after.embeddings[first])
             report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
-    asked = shown_settings(asdict(arguments), without=("output", "name", "show_texts", *HUB_SETTINGS))
+    asked = shown_settings(asdict(arguments), without=("output_dir", "name", "show_texts", *HUB_SETTINGS))
     record = audit_record(report, before=earlier, name=arguments.name, asked=asked)
-    files = write_report(record, arguments.output, result={"after": report, "before": earlier})
+    files = write_report(record, arguments.output_dir, result={"after": report, "before": earlier})
     print_report({"record": record, "files": files})
     if repository is not None:
         metadata = card_metadata(record, mitigated=False)
@@ -144,26 +143,31 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
     return report
 
 
-_PASSED_ON = (
-    "n_samples",
-    "n_bootstrap",
-    "seed",
-    "batch_size",
-    "device",
-    "pooling",
-    "normalize",
-    "max_length",
-)
+#: Options that the function and the opener of models take under the same names.
+_PASSED_ON = ("n_samples", "n_bootstrap", "seed")
+_OPENED_WITH = ("batch_size", "device", "pooling", "normalize", "max_length")
+
+
+def _open_models(arguments: AuditArguments) -> tuple[RememberingEncoder, RememberingEncoder | None]:
+    """Model and reference, each opened once; what they make of a text is kept for both audits."""
+    from hf_fairness.encoders import RememberingEncoder, as_encoder
+
+    check_models(model_name_or_path=arguments.model_name_or_path, reference_model=arguments.reference_model)
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPENED_WITH}
+
+    def opened(name: str) -> RememberingEncoder:
+        return RememberingEncoder(as_encoder(name, show_progress=False, **options))
+
+    reference = arguments.reference_model
+    return opened(arguments.model_name_or_path), None if reference is None else opened(reference)
 
 
 def _variants(arguments: AuditArguments, attribute: Any) -> Any:
     from hf_fairness.augment import GroupVariants
 
-    source = str(arguments.dataset)
-    rows = open_dataset(source, split=arguments.dataset_split)
-    rows = rows.select(range(min(len(rows), arguments.max_rows)))
-    if arguments.text_column is None and has_variants(rows, attribute.group_names):
+    rows = open_rows(arguments)
+    rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
+    if not arguments.text_column and has_variants(rows, attribute.group_names):
         return rows
-    column = text_column(rows, arguments.text_column, source)
-    function = GroupVariants(column, attribute=attribute)
+    function = GroupVariants(one_text_column(rows, arguments), attribute=attribute)
     return rows.map(function, batched=True, remove_columns=rows.column_names, desc="Making variants")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import has_variants, open_dataset, open_variants, text_column
+from hf_fairness.cli.data import has_variants, one_text_column, open_dataset, open_rows, open_variants
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
@@ -66,15 +66,16 @@ def run(arguments: CCDArguments, config: CCDConfig, more: Sequence[str] | None =
     wanted = repositories(config, str(config.output_dir), more)
     check_logins(wanted, config.hub_token)
     groups = load_attribute(arguments.attribute, language=arguments.language).group_names
-    rows = open_dataset(arguments.dataset, split=arguments.dataset_split)
+    rows = open_rows(arguments)
     check_models(model_name_or_path=arguments.model_name_or_path)
-    ready = arguments.text_column is None and has_variants(rows, config.group_columns or groups, config.neutral_column)
+    columns = config.group_columns or groups
+    ready = not arguments.text_column and has_variants(rows, columns, config.neutral_column)
     result = run_ccd(
         arguments,
         config,
         rows,
-        text_column=None if ready else text_column(rows, arguments.text_column, arguments.dataset),
-        evaluation=open_variants(arguments.evaluation, groups),
+        text_column=None if ready else one_text_column(rows, arguments),
+        variants=open_variants(arguments.variants, groups),
         sts_pairs=None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
     )
     if is_main_process():

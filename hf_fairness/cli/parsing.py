@@ -135,7 +135,7 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
     """Defaults beside the options that have one, but for secrets, and the line ends of the epilog kept."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        hidden = action.default is None or SECRET.search(action.dest)
+        hidden = action.default in (None, "") or SECRET.search(action.dest)
         return action.help if hidden else super()._get_help_string(action)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:

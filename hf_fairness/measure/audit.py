@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -15,10 +16,12 @@ import numpy as np
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
-from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
+from hf_fairness.encoders import BaseEncoder, RememberingEncoder, Vectors, as_encoder
 from hf_fairness.measure.encoder.probe import KINDS, probe
-from hf_fairness.measure.encoder.seat import seat
-from hf_fairness.measure.encoder.utility import similarity_structure, sts
+from hf_fairness.measure.encoder.seat import seat, texts_of
+from hf_fairness.measure.encoder.seat_tests import resolve_tests
+from hf_fairness.measure.encoder.stimuli import AssociationTest
+from hf_fairness.measure.encoder.utility import read_scored_pairs, similarity_structure, sts, unrelated_pairs
 from hf_fairness.measure.variants import Variants, read_variants
 from hf_fairness.scores.cced import cced, cced_change
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
@@ -32,6 +35,12 @@ BUILT_IN = "built-in"
 PACKAGES = ("hf-fairness", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 #: A probe on fewer texts than this says nothing.
 MIN_PROBE_TEXTS = 20
+#: Texts are encoded in parts of at least so many, and in at most so many parts, between which progress is told.
+PART_TEXTS, MOST_PARTS = 1024, 10
+
+
+#: What is done, in words, and the work.
+Step = tuple[str, Callable[[], None]]
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,9 @@ def audit(
 ) -> AuditResult:
     """Measure bias and utility of a text encoder.
 
+    Each distinct text is encoded once, however many of the measures use it. Give a ``RememberingEncoder`` as model or
+    reference to keep the vectors for a further audit.
+
     Args:
         model: whatever ``hf_fairness.encoders.as_encoder`` takes.
         reference: the encoder before mitigation; adds ``similarity_structure`` and paired intervals of the change.
@@ -99,7 +111,7 @@ def audit(
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of every draw.
         n_texts: how many texts of each given set, those with the largest gap between groups, stand in the report.
-        show_progress: None means on a terminal.
+        show_progress: one bar over the whole audit; None means on a terminal. Without it the same goes to the log.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.
 
     Returns:
@@ -113,16 +125,17 @@ def audit(
         ValueError: nothing to measure for this attribute, or bad variants or pairs.
     """
     values = load_attribute(attribute, language=language)
-    encoder = as_encoder(model, show_progress=show_progress, **encoder_options)
-    before = None if reference is None else as_encoder(reference, show_progress=show_progress, **encoder_options)
+    encoder = _remembering(model, encoder_options)
+    before = None if reference is None else _remembering(reference, encoder_options)
     sets = _sets(values, variants)
-    tests = built_in_tests(values) if seat_tests is None else list(seat_tests)
-    if not sets and not tests:
+    names = built_in_tests(values) if seat_tests is None else list(seat_tests)
+    if not sets and not names:
         raise ValueError(
             f"There are no SEAT tests and no built-in texts for {values.name!r} ({values.language}): "
             "give texts with variants={name: rows made by GroupVariants}."
         )
-    settings: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
+    tests = resolve_tests(names) if names else []
+    pairs = None if sts_pairs is None else list(zip(*read_scored_pairs(sts_pairs), strict=True))
     report: dict[str, Any] = {
         "model": encoder.label,
         "attribute": values.name,
@@ -133,20 +146,90 @@ def audit(
         "cced": {},
         "probe": {},
     }
-    steps: list[str] = [*(["SEAT"] if tests else []), *sets, "probe", "utility"]
-    embeddings: dict[str, dict[str, Vectors]] = {}
-    for step in progress(steps, f"Audit of {encoder.label}", show_progress=show_progress, unit="part"):
-        if step == "SEAT" and tests:
-            report["seat"] = seat(encoder, tests, reference=before, n_samples=n_samples, **settings)
-        elif step == "probe":
-            report["probe"] = _probes(embeddings, sets, settings)
-        elif step == "utility":
-            report["utility"] = _utility(encoder, before, sts_pairs, settings)
+    settings = {"n_bootstrap": n_bootstrap, "seed": seed}
+    job = _Audit(encoder, before, tests, sets, pairs, n_samples, settings, n_texts, report)
+    bar: Any = progress(list(job.steps()), f"Audit of {encoder.label}", show_progress=show_progress, unit="part")
+    for said, work in bar:
+        if bar.disable:
+            logger.info("Audit of %s: %s", encoder.label, said)
         else:
-            report["cced"][step], embeddings[step] = _cced(sets[step], encoder, before, settings)
-            if n_texts and step != BUILT_IN:
-                report.setdefault("texts", {})[step] = largest_gaps(sets[step].neutral, embeddings[step], n_texts)
-    return AuditResult(report, embeddings)
+            bar.set_description(f"Audit of {encoder.label}: {said}")
+        work()
+    return AuditResult(report, job.embeddings)
+
+
+@dataclass
+class _Audit:
+    """One audit: what is measured on which texts, and what was found so far."""
+
+    encoder: RememberingEncoder
+    before: RememberingEncoder | None
+    tests: Sequence[AssociationTest]
+    sets: Mapping[str, Variants]
+    pairs: Sequence[tuple[str, str, float]] | None
+    n_samples: int
+    settings: Mapping[str, int]
+    n_texts: int
+    report: dict[str, Any]
+    embeddings: dict[str, dict[str, Vectors]] = field(default_factory=dict)
+
+    def texts(self) -> list[str]:
+        """All texts that any measure asks for."""
+        found = [*texts_of(self.tests), *(text for texts in self.sets.values() for text in texts.texts())]
+        found += [text for first, second, _ in self.pairs or () for text in (first, second)]
+        if self.before is not None:
+            found += [text for pair in unrelated_pairs() for text in pair]
+        return found
+
+    def steps(self) -> Iterator[Step]:
+        """Encode all texts, then measure."""
+        texts, resamples = self.texts(), f"{self.settings['n_bootstrap']:,} resamples"
+        yield from _encode_in_parts(self.encoder, texts, "texts")
+        if self.before is not None:
+            yield from _encode_in_parts(self.before, texts, f"texts with the reference {self.before.label}")
+        if self.tests:
+            said = f"SEAT: {len(self.tests)} tests, up to {self.n_samples:,} partitions in each, {resamples}"
+            yield said, self.seat
+        for name, found in self.sets.items():
+            yield f"CCED on {name}: {len(found.neutral):,} texts, {resamples}", partial(self.cced, name)
+        yield "probes and utility", self.rest
+
+    def seat(self) -> None:
+        """All tests."""
+        found = seat(self.encoder, self.tests, reference=self.before, n_samples=self.n_samples, **self.settings)
+        self.report["seat"] = found
+
+    def cced(self, name: str) -> None:
+        """One set of variants."""
+        texts = self.sets[name]
+        self.report["cced"][name], vectors = _cced(texts, self.encoder, self.before, self.settings)
+        self.embeddings[name] = vectors
+        if self.n_texts and name != BUILT_IN:
+            self.report.setdefault("texts", {})[name] = largest_gaps(texts.neutral, vectors, self.n_texts)
+
+    def rest(self) -> None:
+        """Probes on the first set, STS and similarity structure."""
+        self.report["probe"] = _probes(self.embeddings, self.sets, self.settings)
+        self.report["utility"] = _utility(self.encoder, self.before, self.pairs, self.settings)
+
+
+def _remembering(model: Any, options: Mapping[str, Any]) -> RememberingEncoder:
+    """The model as an encoder that is asked for each text once, and shows no bar of its own."""
+    encoder = as_encoder(model, show_progress=False, **options)
+    return encoder if isinstance(encoder, RememberingEncoder) else RememberingEncoder(encoder)
+
+
+def _encode_in_parts(encoder: RememberingEncoder, texts: Sequence[str], what: str) -> Iterator[Step]:
+    """Steps that encode what the encoder has not seen, the longest texts first as in one call for all of them."""
+    new = sorted(encoder.unseen(texts), key=len, reverse=True)
+    size = max(PART_TEXTS, math.ceil(len(new) / MOST_PARTS))
+    for start in range(0, len(new), size):
+        part = new[start : start + size]
+        yield f"encoding {what}, {start + len(part):,} of {len(new):,}", partial(_encode, encoder, part)
+
+
+def _encode(encoder: RememberingEncoder, texts: list[str]) -> None:
+    encoder.encode(texts)
 
 
 def largest_gaps(texts: Sequence[str], vectors: Mapping[str, Vectors], n: int) -> list[tuple[str, float]]:
@@ -202,17 +285,20 @@ def _probes(
     if len(set(clusters or range(len(sets[name].neutral)))) < MIN_PROBE_TEXTS:
         return {}
     return {
-        kind: {**probe(embeddings=embeddings[name], kind=kind, clusters=clusters, **settings), "set": name}
+        kind: {
+            **probe(embeddings=embeddings[name], kind=kind, clusters=clusters, show_progress=False, **settings),
+            "set": name,
+        }
         for kind in KINDS
     }
 
 
 def _utility(
-    encoder: BaseEncoder, before: BaseEncoder | None, sts_pairs: Any, settings: Mapping[str, Any]
+    encoder: BaseEncoder, before: BaseEncoder | None, pairs: Any, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if sts_pairs is not None:
-        found |= sts(encoder, sts_pairs, reference=before, **settings)
+    if pairs is not None:
+        found |= sts(encoder, pairs, reference=before, **settings)
     if before is not None:
         structure = similarity_structure(before, encoder, **settings)
         meta = {"sts": found.pop("meta", None), "similarity_structure": structure.pop("meta")}

@@ -56,6 +56,10 @@ class Variants:
             raise ValueError(f"Expected one value per row: got {len(values)} for {len(self.kept)} rows.")
         return [value for value, kept in zip(values, self.kept, strict=True) if kept]
 
+    def texts(self) -> list[str]:
+        """The distinct texts of all groups and the neutral ones, in order of first appearance."""
+        return list(dict.fromkeys(text for column in (*self.groups.values(), self.neutral) for text in column))
+
     def embed(self, encoder: BaseEncoder, *, neutral: str | None = "neutral") -> dict[str, Vectors]:
         """Embeddings per group, and of the neutral texts under the key ``neutral`` unless it is None.
 

@@ -110,7 +110,7 @@ def shown_settings(settings: Mapping[str, Any], *, without: Collection[str] = ()
     return {
         key: [_shown(each) for each in value] if isinstance(value, (list, tuple)) else _shown(value)
         for key, value in settings.items()
-        if key not in without and value is not None
+        if key not in without and value is not None and value != ""
     }
 
 

@@ -63,7 +63,7 @@ def test_help_of_the_command_loads_no_model_library():
         ),
         (["ccd", "--model_name_or_path", "m", "--attribute", "shoes"], "shoes"),
         (["ccd", "--model_name_or_path", "m", "--sweep", "rho"], "expected 'beta'"),
-        (["ccd", "--model_name_or_path", "m", "--evaluation", "{csv}"], "expected male, female and neutral"),
+        (["ccd", "--model_name_or_path", "m", "--variants", "{csv}"], "expected male, female and neutral"),
         (["audit", "{empty}", "--config", "nowhere.yaml"], "there is no such file"),
     ],
 )

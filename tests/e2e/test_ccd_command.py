@@ -129,8 +129,8 @@ def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
     rows.write_text((json.dumps({**triple, "neutral": "They are late for their tea."}) + "\n") * 5)
     scored = [("A dog runs.", "A dog ran.", 4.5), ("It rains.", "We eat soup.", 0.2), ("A red door.", "A door.", 3.0)]
     pairs.write_text("sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in scored))
-    words = ["--reference_model", encoder, "--evaluation", rows, "--sts_pairs", pairs, *QUICK[:4]]
-    printed = command("audit", out / "model", "--output", tmp_path / "report", *words).stdout
+    words = ["--reference_model", encoder, "--variants", rows, "--sts_pairs", pairs, *QUICK[:4]]
+    printed = command("audit", out / "model", "--output_dir", tmp_path / "report", *words).stdout
     assert "(CCED): human" in printed
     report = json.loads((tmp_path / "report" / "results.json").read_text())
     written = json.loads((tmp_path / "report" / "record.json").read_text())
@@ -247,10 +247,9 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
             "hf_fairness",
             "audit",
             "tester/fairer",
-            "--output",
+            "--output_dir",
             str(report),
-            "--device",
-            "cpu",
+            "--use_cpu",
             *QUICK[:4],
         ]
     )

@@ -108,8 +108,8 @@ def test_a_new_name_alone_reaches_report_and_card(world, plain):
 
 def test_audit(world, tmp_path, capsys):
     words = ["audit", world["encoder"], "--dataset", world["dataset"], "--attribute", world["attribute"]]
-    words += ["--device", "cpu", *QUICK[:4]]
-    assert main([*words, "--output", str(tmp_path / "bare")]) == 0
+    words += ["--use_cpu", *QUICK[:4]]
+    assert main([*words, "--output_dir", str(tmp_path / "bare")]) == 0
     assert holding(tmp_path / "bare", SECRET) == set()
     assert "<h1>encoder</h1>" in (tmp_path / "bare" / "report.html").read_text(encoding="utf-8")
     capsys.readouterr()

@@ -88,7 +88,7 @@ def make_encoder(folder: Path, *, seed: int = 0) -> dict[str, Command]:
     training = ["--max_steps", "5", "--per_device_train_batch_size", "8", "--eval_steps", "2", "--save_steps", "2"]
     training += ["--logging_steps", "2", "--learning_rate", "1e-3", *TRAINING]
     return {
-        "audit": Command(["audit", encoder, "--dataset", texts, *quick, "--device", "cpu"], output="--output"),
+        "audit": Command(["audit", encoder, "--dataset", texts, *quick, "--use_cpu"]),
         "ccd": Command(["ccd", "--model_name_or_path", encoder, "--dataset", texts, *quick, *training]),
     }
 

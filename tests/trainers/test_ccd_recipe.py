@@ -57,14 +57,14 @@ def run(encoder, tmp_path, monkeypatch):
     module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
     monkeypatch.setattr(module, "built_in_tests", lambda attribute: [])
 
-    def go(data=None, *, evaluation=None, column="text", arguments=None, name="out", **settings):
+    def go(data=None, *, variants=None, column="text", arguments=None, name="out", **settings):
         config = CCDConfig(
             output_dir=str(tmp_path / name),
             **{"learning_rate": 1e-3, "use_cpu": True, "report_to": "none", "disable_tqdm": True, **settings},
         )
         given = CCDArguments(model_name_or_path=encoder, **QUICK | (arguments or {}))
         data = rows() if data is None else data
-        found = run_ccd(given, config, data, text_column=column, evaluation=evaluation)
+        found = run_ccd(given, config, data, text_column=column, variants=variants)
         manifest = json.loads((tmp_path / name / "manifest.json").read_text())
         return found, {entry["stage"]: entry["result"] for entry in manifest["stages"]}, tmp_path / name
 
@@ -94,8 +94,8 @@ def test_audits_see_neither_training_nor_validation_rows(run, strategy):
 
 def test_texts_that_are_measured_are_not_trained_on(run):
     groups = {who.lower(): [FRAMES[0].format(who=who, thing="mill")] * 2 for who in WHO}
-    evaluation = {"mine": Dataset.from_dict({**groups, "neutral": ["The family opened a mill in town."] * 2})}
-    _, stages, out = run(evaluation=evaluation, arguments={"control": False}, max_steps=2)
+    variants = {"mine": Dataset.from_dict({**groups, "neutral": ["The family opened a mill in town."] * 2})}
+    _, stages, out = run(variants=variants, arguments={"control": False}, max_steps=2)
     assert stages["variants"]["n_in_evaluation"] == 12
     assert not any("opened" in text for part in parts(out).values() for text in part)
 

@@ -14,7 +14,8 @@ import copy
 import logging
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from transformers import TrainerCallback
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
+from hf_fairness.encoders import RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
@@ -37,6 +39,8 @@ from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.trainers.ccd_config import CCDConfig
+from hf_fairness.trainers.ccd_data import CCDReferences
+from hf_fairness.trainers.ccd_model import CCDEncoder, open_encoder
 from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
@@ -66,7 +70,7 @@ def run_ccd(
     rows: Dataset,
     *,
     text_column: str | None = None,
-    evaluation: Mapping[str, Any] | None = None,
+    variants: Mapping[str, Any] | None = None,
     sts_pairs: Any = None,
 ) -> dict[str, Any]:
     """Audit an encoder, mitigate it with CCD, audit it again, and write report, card and model.
@@ -78,7 +82,7 @@ def run_ccd(
         config: settings of the training; ``config.output_dir`` holds all stages.
         rows: texts, or rows that hold variants already.
         text_column: column of the texts; None when `rows` hold one text column per group and ``neutral``.
-        evaluation: sets of variants by name to measure CCED on, beside the one this package carries.
+        variants: sets of variants by name to measure CCED on, beside the one this package carries.
         sts_pairs: rows with ``sentence1``, ``sentence2``, ``score``.
 
     Returns:
@@ -94,14 +98,14 @@ def run_ccd(
     settings = training_settings(config)
     with Run(config.output_dir, {**asdict(arguments), "training": settings}, resume=arguments.resume) as run:
         pipeline = _Pipeline(run, arguments, config, attribute, settings)
-        evaluation = dict(evaluation or {})
-        counts = pipeline.variants(rows, text_column, evaluation)
-        before = pipeline.audit("audit_before", evaluation, sts_pairs, None)
+        sets = dict(variants or {})
+        counts = pipeline.variants(rows, text_column, sets)
+        before = pipeline.audit("audit_before", sets, sts_pairs, None)
         training = pipeline.train("train")
         control_training = pipeline.train("control", stop=training["kept_step"]) if arguments.control else None
         sweep = pipeline.sweep() if arguments.sweep else None
-        after = pipeline.audit("audit_after", evaluation, sts_pairs, "train")
-        control = pipeline.audit("audit_control", evaluation, sts_pairs, "control") if control_training else None
+        after = pipeline.audit("audit_after", sets, sts_pairs, "train")
+        control = pipeline.audit("audit_control", sets, sts_pairs, "control") if control_training else None
         training = _describe(training, counts, arguments, config) | ({"sweep": sweep} if sweep else {})
         sides = {"before": before, "control": control, "training": training}
         inputs = [after, sides]
@@ -136,6 +140,24 @@ class _Pipeline:
     config: CCDConfig
     attribute: Attribute
     settings: dict[str, Any]
+    references: dict[str, CCDReferences] = field(default_factory=dict)
+
+    @cached_property
+    def opened(self) -> CCDEncoder:
+        """The original as trainings begin with it, opened once; nothing trains this very object."""
+        return open_encoder(self.base_model, self.config)
+
+    @cached_property
+    def original(self) -> RememberingEncoder:
+        """The original for audits: all of them ask for the same texts, which it encodes once in this process."""
+        encoder = as_encoder(self.opened.model, device=str(self.config.device), show_progress=False)
+        encoder.name = self.base_model
+        return RememberingEncoder(encoder)
+
+    def copy_of_original(self) -> CCDEncoder:
+        """One to train; the original itself leaves the accelerator to it."""
+        self.opened.model.to("cpu")
+        return copy.deepcopy(self.opened)
 
     @property
     def base_model(self) -> str:
@@ -164,20 +186,21 @@ class _Pipeline:
         path = Path(self.base_model)
         return path if path.exists() else self.base_model
 
-    def variants(self, rows: Dataset, column: str | None, evaluation: Mapping[str, Any]) -> dict[str, int]:
+    def variants(self, rows: Dataset, column: str | None, given: Mapping[str, Any]) -> dict[str, int]:
         """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
 
         def work(folder: Path) -> dict[str, int]:
+            logger.info("Stage variants: reading %d rows of %s", len(rows), self.arguments.dataset)
             made, other_language = rows, 0
             if column is not None:
                 other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
                 function = GroupVariants(column, attribute=self.attribute)
                 others = [name for name in rows.column_names if name != CLUSTER_COLUMN]
                 made = rows.map(function, batched=True, remove_columns=others, desc="Making variants")
-            kept, counts = self._rows(made, given=column is None, evaluation=evaluation)
+            kept, counts = self._rows(made, ready=column is None, given=given)
             frames = list(kept[CLUSTER_COLUMN])
             counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}
-            parts = self._split(frames, others=bool(evaluation) or built_in_variants(self.attribute) is not None)
+            parts = self._split(frames, others=bool(given) or built_in_variants(self.attribute) is not None)
             held_out = {row for part in parts.values() for row in part.tolist()}
             parts["train"] = np.array([row for row in range(len(kept)) if row not in held_out], dtype=np.intp)
             for name, part in parts.items():
@@ -187,23 +210,23 @@ class _Pipeline:
 
         strategy = str(getattr(self.config.eval_strategy, "value", self.config.eval_strategy))
         inputs = [
-            *(rows, column, self.attribute.digest, self.arguments.max_rows, _content(evaluation)),
+            *(rows, column, self.attribute.digest, self.arguments.max_rows, _content(given)),
             *(self.config.group_columns, self.config.neutral_column, self.config.validation_rows),
             *(self.config.seed, strategy == "no"),
         ]
         counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=2)
         return counts
 
-    def _rows(self, made: Dataset, *, given: bool, evaluation: Mapping[str, Any]) -> tuple[Dataset, dict[str, int]]:
+    def _rows(self, made: Dataset, *, ready: bool, given: Mapping[str, Any]) -> tuple[Dataset, dict[str, int]]:
         """Rows with terms, their groups, neutral text and frame; and how many were left out for what reason."""
-        groups = (self.config.group_columns if given else None) or list(self.attribute.group_names)
-        neutral = self.config.neutral_column if given else NEUTRAL
+        groups = (self.config.group_columns if ready else None) or list(self.attribute.group_names)
+        neutral = self.config.neutral_column if ready else NEUTRAL
         read = read_variants(made, groups=groups, neutral=neutral)
         kept = made.select(np.flatnonzero(read.kept)).select_columns([*groups, neutral])
         if neutral != NEUTRAL:
             kept = kept.rename_column(neutral, NEUTRAL)
         limit = min(len(kept), self.arguments.max_rows or len(kept))
-        sets = [*evaluation.values(), built_in_variants(self.attribute)]
+        sets = [*given.values(), built_in_variants(self.attribute)]
         names = self.attribute.group_names
         tests = [text for rows in sets if rows is not None for text in read_variants(rows, groups=names).neutral]
         texts = read.neutral[:limit]
@@ -237,7 +260,7 @@ class _Pipeline:
         )
         if "validation" in short or not others:
             raise ValueError(
-                f"{message} Give more varied texts; or texts to measure on with --evaluation and, to train without "
+                f"{message} Give more varied texts; or texts to measure on with --variants and, to train without "
                 "validation, --eval_strategy no."
             )
         logger.warning("%s The audits measure on the other sets alone.", message)
@@ -248,18 +271,19 @@ class _Pipeline:
         folder = self.run.folder("variants") / name
         return load_from_disk(folder) if folder.is_dir() else None
 
-    def audit(self, name: str, evaluation: dict[str, Any], sts_pairs: Any, trained: str | None) -> dict[str, Any]:
+    def audit(self, name: str, given: dict[str, Any], sts_pairs: Any, trained: str | None) -> dict[str, Any]:
         """Audit of the base model (``trained=None``) or of what a training stage left."""
         n_texts = self.arguments.show_texts if name == "audit_after" else 0
 
         def work(folder: Path) -> dict[str, Any]:
-            sets = {**evaluation, **self._held_out()}
-            model = self.base_model if trained is None else str(self.run.folder(trained) / "model")
+            logger.info("Stage %s: measuring %s", name, "the original" if trained is None else f"what {trained} left")
+            # What is published is what is measured, so a trained model is read back from the folder that is copied.
+            model = self.original if trained is None else str(self.run.folder(trained) / "model")
             found = audit(
                 model,
-                reference=None if trained is None else self.base_model,
+                reference=None if trained is None else self.original,
                 attribute=self.attribute,
-                variants=sets,
+                variants={**given, **self._held_out()},
                 sts_pairs=sts_pairs,
                 device=str(self.config.device),
                 n_texts=n_texts,
@@ -275,7 +299,8 @@ class _Pipeline:
             source,
             self.run.key("variants"),
             self.attribute.digest,
-            _content(evaluation),
+            [self.config.pooling, self.config.normalize, self.config.max_length],
+            _content(given),
             _content(sts_pairs),
             *([n_texts] if n_texts else []),
         ]
@@ -302,7 +327,10 @@ class _Pipeline:
                 own.random_gaps, own.load_best_model_at_end = True, False
                 callbacks = [_StopAt(stop)]
             rows, validation = self.part("train"), self.part("validation")
-            trainer = CCDTrainer(self.base_model, own, rows, validation, callbacks=callbacks)
+            logger.info("Stage %s: training %s", name, "the control" if stop is not None else self.base_name)
+            model = self.copy_of_original()
+            trainer = CCDTrainer(model, own, rows, validation, references=self.references, callbacks=callbacks)
+            self.references = trainer.references
             card = trainer.model.model_card_data
             card.base_model = self._base_id()
             card.first_save = False  # or a folder's name is looked up on the Hub as if it were an id
@@ -327,13 +355,15 @@ class _Pipeline:
 
         def work(folder: Path) -> list[dict[str, Any]]:
             rows, validation = self.part("train"), self.part("validation")
-            found = sweep_beta(self.base_model, self._config(folder), rows, validation, betas=BETAS)
+            logger.info("Stage sweep: training %s with beta %s", self.base_name, ", ".join(f"{b:g}" for b in BETAS))
+            own, model = self._config(folder), self.copy_of_original()
+            found = sweep_beta(model, own, rows, validation, betas=BETAS, references=self.references)
             table = []
             for entry in found if is_main_process() else []:
                 path = entry.pop("output_dir")
                 result = audit(
                     path,
-                    reference=self.base_model,
+                    reference=self.original,
                     attribute=self.attribute,
                     variants=self._held_out(),
                     seat_tests=[],

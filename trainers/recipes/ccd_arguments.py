@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hf_fairness.arguments import DataArguments, ReportArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 
-@dataclass
-class CCDArguments:
+@dataclass(kw_only=True)
+class CCDArguments(ReportArguments, DataArguments):
     """What `hf-fairness ccd` needs beside the settings of the training."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
@@ -19,32 +20,14 @@ class CCDArguments:
     dataset: str = field(
         default="demo",
         metadata={
-            "help": "Texts to train on: a csv, tsv, json, jsonl, parquet or text file, a saved "
-            "data set, an id on the "
-            "Hub, or `demo` for the corpus of this package. Rows that hold variants already are "
+            "help": "Texts to train on: a csv, tsv, json, jsonl, parquet or text file, a folder of such files, a saved "
+            "data set, an id on the Hub, or `demo` for the corpus of this package. Rows that hold variants already are "
             "taken as they are."
         },
-    )
-    dataset_split: str = field(default="train", metadata={"help": "Split of the data set to read."})
-    text_column: str | None = field(
-        default=None, metadata={"help": "Column of the texts; default: `text`, or the only text column."}
     )
     max_rows: int | None = field(
         default=None,
         metadata={"help": "Train on the first so many rows that hold attribute terms; default: all."},
-    )
-    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are made equal."})
-    language: str = field(default="en", metadata={"help": "Language of the texts."})
-    evaluation: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
-            "Near-duplicates of theirs are not trained on."
-        },
-    )
-    sts_pairs: str | None = field(
-        default=None,
-        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
     )
     name: str | None = field(
         default=None, metadata={"help": "How the report calls what was made; default: the model's name with -ccd."}
@@ -55,6 +38,19 @@ class CCDArguments:
             "help": "Show so many texts of yours with the largest gap between groups in the report (not in the model's "
             "card). Reports are files that people send on: default none."
         },
+    )
+    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are made equal."})
+    language: str = field(default="en", metadata={"help": "Language of the texts."})
+    variants: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
+            "Near-duplicates of theirs are not trained on."
+        },
+    )
+    sts_pairs: str | None = field(
+        default=None,
+        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
     )
     control: bool = field(
         default=True,
@@ -75,6 +71,7 @@ class CCDArguments:
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
+        super().__post_init__()
         if self.sweep not in (None, "beta"):
             raise ValueError(f"sweep is {self.sweep!r}, expected 'beta' or nothing.")
         if self.max_rows is not None and self.max_rows < 2:
