@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -144,6 +145,39 @@ def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     said = (out / "model" / "README.md").read_text()
     assert "same training without the method" not in said
     assert "another text" in said
+
+
+def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monkeypatch):
+    """The original for three audits and all trainings; what was trained is read back as it will be published."""
+    from sentence_transformers import SentenceTransformer
+    from transformers import PreTrainedModel
+
+    trainer = importlib.import_module("hf_fairness.trainers.ccd_trainer")
+    opened, asked, models, references = Counter(), Counter(), [], []
+    load, encode, embed = PreTrainedModel.from_pretrained.__func__, SentenceTransformer.encode, trainer.embed_references
+
+    def counted_load(cls, name, *args, **kwargs):
+        opened[str(name)] += 1
+        return load(cls, name, *args, **kwargs)
+
+    def counted_encode(self, texts, **kwargs):
+        models.append(self)  # kept, so that no other model gets its id
+        asked.update((id(self), text) for text in texts)
+        return encode(self, texts, **kwargs)
+
+    def counted_references(model, rows, *args, **kwargs):
+        references.append(len(rows))
+        return embed(model, rows, *args, **kwargs)
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(counted_load))
+    monkeypatch.setattr(SentenceTransformer, "encode", counted_encode)
+    monkeypatch.setattr(trainer, "embed_references", counted_references)
+    _, stages, out = run(max_steps=2, arguments={"sweep": "beta"})
+    assert opened[encoder] == 1
+    assert [opened[str(out / stage / "model")] for stage in ("train", "control")] == [1, 1]
+    assert set(asked.values()) == {1}
+    assert len({model for model, _ in asked}) == 3 + 4  # the original, what was trained, the control; one per beta
+    assert references == [stages["variants"][part] for part in ("n_train", "n_validation")]
 
 
 def test_the_control_does_not_do_what_the_method_does(run):
