@@ -13,7 +13,7 @@ import evaluate
 import numpy as np
 import pytest
 from datasets import Dataset
-from metric_case import METRICS, case_of, compute
+from metric_case import FOLDER, METRICS, case_of, compute
 from tiny_bert import tiny_bert
 from transformers import Trainer, TrainingArguments
 
@@ -91,6 +91,18 @@ def test_a_result_reads_well(name, capsys):
     assert not [name for name in names if name.endswith("_ci95")]
     assert len({line.index("]") for line in table.splitlines() if "]" in line}) == 1
     assert [word for word in ("Ideal: ", "Direction: ", "Convention: ") if notes.count(word) != 1] == []
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_cards_show_both(name):
+    card = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    assert "hf_fairness.show(result)" in card
+    sentence = card.split("flat=True)` returns")[1].split("\n\n")[0]
+    keys = [key for key in sentence.split("`") if key.endswith("_ci95_low")]
+    flat = compute(name, case_of(name).VALID | {"flat": True})
+    assert len(keys) == 1
+    assert set(keys) <= set(flat)
+    assert keys[0].removesuffix("_ci95_low") in flat
 
 
 def test_added_batches():
