@@ -154,11 +154,11 @@ def _numbers(dataset: Any, name: str, what: str) -> Floats:
     kind = str(getattr(dataset.features[name], "dtype", dataset.features[name]))
     if not kind.startswith(("float", "int", "uint")):
         raise TypeError(
-            f"{what}: score column {name!r} holds {kind}, wanted numbers. Scores are the columns that a measure "
-            "adds, for example those ending in _bias_absolute of hf_fairness.measure.BiasScore."
+            f"{what}: score_columns: {name!r} holds {kind}, wanted numbers. Scores are the columns that a "
+            "measure adds, for example those ending in _bias_absolute of hf_fairness.measure.BiasScore."
         )
     column = dataset.select_columns([name]).with_format("arrow")[:].column(name)
-    return as_values(column.to_numpy().astype(np.float64), f"{what}: score column {name!r}")
+    return as_values(column.to_numpy().astype(np.float64), f"{what}: score_columns: {name!r}")
 
 
 def read_columns(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.augment_counts import Outcome, outcome
-from hf_fairness.cli.augment_jobs import Job, Method, asked
+from hf_fairness.cli.augment_jobs import DIRECTION, Job, Method, asked
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
 from hf_fairness.cli.data import open_rows, text_columns
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hf_fairness.publishing import Published
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
-refine it (balance, subtract or compensate by bias score). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
+refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
 card with every count and setting, and OUTPUT_DIR/augment.json. datasets.load_dataset(OUTPUT_DIR) opens it. No method
 makes data fair."""
 
@@ -34,7 +34,7 @@ _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy"
 #: Options that name a model.
 _MODELS = ("model_name_or_path", "forward", "backward")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
-_WRITTEN = frozenset({"data", "README.md", "augment.json"})
+_WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
@@ -101,8 +101,8 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
 
 def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options: dict[str, Any]) -> tuple[str, ...]:
     wanted = arguments.text_column
-    if wanted is None and "group_column" in options:
-        return ()  # the groups are there already
+    if wanted is None and ("group_column" in options or ("score_column" in options and not method.added)):
+        return ()  # groups or scores are there already, and no text is changed
     if method.n_columns == 2 and len(wanted or ()) != 2:
         raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
     columns = text_columns(rows, wanted, arguments.dataset)
@@ -154,6 +154,8 @@ def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome, r
     settings = {name: value for name, value in asked if value is not None and name != "hub_token"}
     record = {"arguments": settings, "options": _stated(job), "counts": done.counts, **job.facts}
     (folder / "data").mkdir()
+    for name, write in job.files.items():
+        write(folder / name)
     done.rows.to_parquet(folder / _file(arguments))
     atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
     _card(arguments, job, done, repository).save(folder / "README.md")
@@ -238,7 +240,11 @@ def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Publish
     from hf_fairness.publishing import CARD, folder_files, publish
 
     return publish(
-        {path: file for path, file in folder_files(folder).items() if path.startswith("data/") or path == CARD},
+        {
+            path: file
+            for path, file in folder_files(folder).items()
+            if path.startswith("data/") or path in (CARD, DIRECTION)
+        },
         repository,
         repo_type="dataset",
         token=arguments.hub_token,

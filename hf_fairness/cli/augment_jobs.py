@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.generation.config import LLMConfig
@@ -21,6 +22,10 @@ BUILT_IN = "built-in"
 #: Options that all swaps take, that judge them, and of requests to a chat model.
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
 JUDGE = ("quality", "keep_rejected")
+#: Options of scoring with a model, beside the attribute.
+SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "batch_size", "device")
+#: The file of the direction that scores were measured along.
+DIRECTION = "direction.json"
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
 
 
@@ -38,6 +43,7 @@ class Method:
         run: carries it out.
         options: names of the options that it takes.
         required: those of them that must be given.
+        one_of: options of which one must be given, with what each is in words.
         n_columns: number of text columns; None means any.
         parallel: whether it may run in several processes.
         batch_size: rows per call unless told otherwise.
@@ -52,6 +58,7 @@ class Method:
     run: Callable[[Job], Dataset]
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    one_of: Mapping[str, str] = field(default_factory=dict)
     n_columns: int | None = None
     parallel: bool = True
     batch_size: int = 1000
@@ -85,6 +92,7 @@ class Job:
         batch_size: rows per call.
         on_missing: what to do about rows that lack a text.
         facts: what a run has to tell beside its rows.
+        files: what is written beside them: name -> what writes it.
     """
 
     method: Method
@@ -95,6 +103,7 @@ class Job:
     batch_size: int = 1000
     on_missing: str = "skip"
     facts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Callable[[Path], object]] = field(default_factory=dict)
 
     def map(self, rows: Dataset, function: Any, what: str) -> Dataset:
         """Map a callable over rows."""
@@ -155,16 +164,70 @@ def swapped(job: Job) -> Dataset:
     return job.map(job.rows, job.method.load()(job.columns, **own, **job.swap_options()), "Swapping")
 
 
-def refined(job: Job) -> Dataset:
-    """Rows chosen by their bias score."""
+def scored(job: Job) -> Dataset:
+    """The bias score of each text beside it; the direction that it was measured along is written too."""
+    from hf_fairness.measure.encoder.bias_direction import BiasDirection
     from hf_fairness.measure.encoder.bias_score import BiasScore
+
+    options = job.chosen("attribute", *SCORE)
+    if "direction" in options:
+        try:
+            options["direction"] = BiasDirection.load(options["direction"])
+        except ValueError as error:
+            raise ValueError(f"--direction: {error}") from error
+    if "pairs" in options:
+        options["pairs"] = _pairs(options["pairs"], options["attribute"])
+    score = BiasScore(job.columns, options.pop("model"), on_missing=job.on_missing, **options)
+    job.files[DIRECTION] = score.direction.save
+    return job.map(job.rows, score, "Scoring")
+
+
+def _pairs(given: str, attribute: str) -> Any:
+    """What ``--pairs`` names: a list of the package, or the rows of a file.
+
+    Args:
+        given: ``paper``, ``extended``, or a file with a column for each of the two groups of the attribute, or with two
+            text columns, the first group's first.
+        attribute: name or file.
+
+    Returns:
+        The name of the list, or pairs as ``bias_direction`` takes them.
+
+    Raises:
+        ValueError: no such list or file, or other columns; the message names the flag.
+    """
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.cli.data import open_dataset
+    from hf_fairness.measure.encoder.bias_pairs import LISTS
+
+    if given in LISTS:
+        return given
+    try:
+        rows = open_dataset(given)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--pairs takes {', '.join(LISTS)} or a file of pairs. {error}") from error
+    groups = load_attribute(attribute).group_names
+    columns = rows.column_names
+    texts = [name for name in columns if str(getattr(rows.features[name], "dtype", "")).endswith("string")]
+    if set(groups) <= set(columns):
+        return rows.select_columns(list(groups)).to_list()
+    if len(columns) != 2 or texts != columns:
+        raise ValueError(
+            f"--pairs {given} has the columns {', '.join(columns)}; expected one of texts for each group, "
+            f"{' and '.join(groups)}, or two columns of texts and no more."
+        )
+    return list(zip(rows[columns[0]], rows[columns[1]], strict=True))
+
+
+def refined(job: Job) -> Dataset:
+    """Rows chosen by their bias score: that of columns that are there, or of a model."""
     from hf_fairness.refine.percentile import check_percentile
 
     percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
-    options = job.chosen("attribute", "batch_size", "device")
-    score = BiasScore(job.columns, job.options["model_name_or_path"], on_missing=job.on_missing, **options)
-    rows = job.map(job.rows, score, "Scoring")
-    columns = [f"{column}_bias_absolute" for column in job.columns]
+    if "score_column" in job.options:
+        rows, columns = job.rows, list(job.options["score_column"])
+    else:
+        rows, columns = scored(job), [f"{column}_bias_absolute" for column in job.columns]
     swaps = {} if "target" not in job.method.options else {**job.swap_options(), "text_columns": list(job.columns)}
     done: Dataset = job.method.load()(rows, percentile=percentile, score_columns=columns, **swaps)
     return done

@@ -13,13 +13,18 @@ _UNJUDGED = "Nothing judged the added counterfactuals: broken ones may be among 
 _MODEL = "A model chose the words: its own biases and errors are in the texts."
 _CHOSEN = "Rows were chosen by a score of one model; compare with as many rows chosen at random before you credit it."
 
-_SCORE = ("model_name_or_path", "percentile", "batch_size", "device")
+_OF_ONE_MODEL = (
+    "A score is that of one model along one direction: another model scores the same texts otherwise. direction.json "
+    "holds the direction; `--direction direction.json` scores another corpus along it."
+)
+_BY_SCORE = {"model_name_or_path": "a model that scores the texts", "score_column": "columns of ready scores"}
 _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
     jobs.refined,
-    (*jobs.SWAP, *_SCORE),
-    required=("model_name_or_path", "percentile"),
+    (*jobs.SWAP, *jobs.SCORE, "score_column", "percentile"),
+    required=("percentile",),
+    one_of=_BY_SCORE,
     parallel=False,
     added="counterfactual",
     limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
@@ -83,12 +88,22 @@ METHODS: dict[str, Method] = {
         ("attribute", "sampling", "group_column", "within", "seed"),
         limits=("Equal numbers of rows do not make what the rows say equal.",),
     ),
+    "score": Method(
+        "put the bias score of each text beside it, for --score_column",
+        "hf_fairness.measure.encoder.bias_score:BiasScore",
+        jobs.scored,
+        ("attribute", *jobs.SCORE),
+        required=("model_name_or_path",),
+        parallel=False,
+        limits=(_OF_ONE_MODEL,),
+    ),
     "subtract": Method(
         "leave out the rows with the highest bias score",
         "hf_fairness.refine:subtract",
         jobs.refined,
-        ("attribute", *_SCORE),
-        required=("model_name_or_path", "percentile"),
+        ("attribute", *jobs.SCORE, "score_column", "percentile"),
+        required=("percentile",),
+        one_of=_BY_SCORE,
         parallel=False,
         limits=(_CHOSEN,),
     ),
@@ -143,6 +158,7 @@ METHODS: dict[str, Method] = {
         "hf_fairness.generation:LLMGroupVariants",
         jobs.asked,
         ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *jobs.LLM),
+        one_of={"model_name_or_path": "a chat model", "base_url": "a server"},
         n_columns=1,
         parallel=False,
         batch_size=64,

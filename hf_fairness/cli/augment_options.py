@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
-from hf_fairness.cli.augment_jobs import BUILT_IN, Method
+from hf_fairness.cli.augment_jobs import BUILT_IN, SCORE, Method
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
@@ -81,9 +81,40 @@ class TermOptions:
 
 @dataclass
 class RefineOptions:
-    """Options of the methods that choose rows."""
+    """Options of the bias score, and of the methods that choose rows."""
 
-    _argument_group_name = "methods that choose rows"
+    _argument_group_name = "bias score, and methods that choose rows"
+
+    direction: str | None = field(
+        default=None,
+        metadata={
+            "help": "direction.json of an earlier run: score along the same direction. Default: one is made of --pairs."
+        },
+    )
+    pairs: str | None = field(
+        default=None,
+        metadata={
+            "help": "What the direction is made of: paper or extended (lists of word pairs), or a file with a column "
+            "of texts for each group. Default: paper for word vectors, for other models sentences of this package."
+        },
+    )
+    form: str | None = field(
+        default=None,
+        metadata={
+            "help": "Score the texts raw, or neutral: rewritten first so that they name no group. Default: raw for "
+            "word vectors, neutral for other models."
+        },
+    )
+    importance: str | None = field(
+        default=None, metadata={"help": "Weight of a word: max or mean. Default: as the model pools."}
+    )
+    score_column: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Columns of scores that are there, such as those of `score` that end in _bias_absolute; without "
+            "them --model_name_or_path scores the texts."
+        },
+    )
 
     percentile: float | None = field(
         default=None, metadata={"help": "Rows with a bias score above this percentile are chosen; in [1, 100)."}
@@ -159,8 +190,14 @@ def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence
     missing = [f"--{name}" for name in method.required if name not in found]
     if missing:
         raise ValueError(f"Method {arguments.method} needs {' and '.join(missing)}.")
-    if method is METHODS["llm"] and not {"model_name_or_path", "base_url"} & set(found):
-        raise ValueError("Method llm needs --model_name_or_path (a chat model) or --base_url (a server), or both.")
+    if method.one_of and not set(method.one_of) & set(found):
+        wanted = " or ".join(f"--{name} ({words})" for name, words in method.one_of.items())
+        raise ValueError(f"Method {arguments.method} needs {wanted}.")
+    scoring = [f"--{name}" for name in SCORE if name in found]
+    if "score_column" in found and scoring:
+        raise ValueError(
+            f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
+        )
     if "batch_size" in method.options and arguments.batch_size is not None:
         found["batch_size"] = arguments.batch_size
     if "device" in method.options and arguments.device is not None:

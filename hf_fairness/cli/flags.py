@@ -31,7 +31,7 @@ _VERBS = "is|are|must|has|have|had|holds|needs|takes|names|should|cannot|can|may
 _PART = re.compile(
     rf"""
     --[\w-]+                                            # a flag already
-    | (?<![\w./-])(?P<set>[a-z]\w*)=(?P<value>'[^'\n]*'|"[^"\n]*"|\[[^\]\n]*\]|\([^)\n]*\)|-?\w+(?:\.\w+)*)?
+    | (?<![\w./-])(?P<set>[a-z]\w*)=(?P<value>'[^'\n]*'|"[^"\n]*"|\[[^\]\n]*\]|\([^)\n]*\)|\.{{3}}|-?\w+(?:\.\w+)*)?
     | `(?P<quoted>[a-z]\w*)`
     | (?:^|(?<=[:.;][ ]))(?P<subject>[a-z]\w*)(?=[ ](?:{_VERBS})\b)
     | [Cc]olumns(?::|[ ]are)[ ][^.;\n]*                 # names of the user's own
@@ -93,7 +93,7 @@ def _value(written: str, kind: Any) -> str:
     parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if written in ("True", "False"):
         return "" if written == "True" or bool not in parts else " false"
-    if not written or written == "None" or written[0] in "[(":
+    if not written or written == "None" or written[0] in "[(.":
         return ""
     return f" {written.strip(written[0]) if written[0] in chr(39) + chr(34) else written}"
 

@@ -12,6 +12,7 @@ _FILES = {
     "lexicon": "a table of forms in the format of UniMorph",
     "nouns": "a text file of nouns",
     "prompt": "a JSON file of a prompt",
+    "direction": "a direction.json that an earlier run wrote beside its rows",
 }
 _FOLDERS = {"wordnet": "a folder of WordNet's files"}
 #: Options that name a folder to write.

@@ -115,7 +115,7 @@ def cosines(vectors: ArrayLike, direction: ArrayLike) -> Floats:
     array = as_values(vectors, "vectors", minimum=0, ndim=2)
     if array.shape[1] != len(axis):
         raise ValueError(
-            f"The direction has {len(axis)} dimensions, the word vectors have {array.shape[1]}: they must come from "
+            f"direction has {len(axis)} dimensions, the word vectors have {array.shape[1]}: they must come from "
             "the same model."
         )
     scale = float(np.abs(axis).max())

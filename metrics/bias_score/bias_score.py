@@ -19,7 +19,9 @@ Args:
         (mapping of words to vectors, or a GloVe text file).
     words: whether to return the table of words of every text (default False).
     direction: what `bias_direction` of `hf_fairness.measure.encoder.bias_direction` returned, or the file it was saved
-        to; None makes one of ten word pairs (word vectors) or of the package's own sentences.
+        to; None makes one of `pairs`.
+    pairs: pairs of texts, one of each group, to make the direction of; None means ten word pairs (word vectors) or the
+        package's own sentences.
     attribute: attribute with two groups (default "gender").
     importance: "max" (published: share of dimensions won in max-pooling) or "mean" (length of the contribution to
         the mean); None means the one that the model pools by.

@@ -30,6 +30,7 @@ OPTIONS = {
         ("For the 5 % write percentile=95.", "For the 5 % write --percentile 95."),
         ("subtract: percentile must lie in [1, 100).", "subtract: --percentile must lie in [1, 100)."),
         ("Give pairs=[(word, word), ...] instead.", "Give --pairs instead."),
+        ("Give pairs=... or seed=..., not both.", "Give --pairs or --seed, not both."),
         ("names is empty. seed is -1, expected 0.", "--names is empty. --seed is -1, expected 0."),
         ("pass use_peft=True or use_peft=False", "pass --use_peft or --use_peft false"),
         ("give score_columns or scores, and not both", "give --score_column or scores, and not both"),

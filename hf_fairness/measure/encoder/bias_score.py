@@ -27,7 +27,9 @@ class BiasScore(MapFunction):
     Args:
         columns: name or names of the text columns.
         model: whatever ``as_encoder`` takes. A path or Hub id pickles as such; several processes then load it each.
-        direction: from ``bias_direction``; None makes one.
+        direction: from ``bias_direction``, or the file it was saved to; None makes one of ``pairs``. The attribute
+            ``direction`` is the one that was used.
+        pairs: as in :func:`make_scorer`.
         attribute: name, file or object, with two groups.
         importance: "max" (published) or "mean"; None means the one that the model pools by.
         form: "raw" (published) or "neutral"; None means "neutral" for an encoder that reads context.
@@ -60,6 +62,7 @@ class BiasScore(MapFunction):
         model: Any,
         *,
         direction: BiasDirection | str | Path | None = None,
+        pairs: Sequence[Any] | str | None = None,
         attribute: str | Path | Attribute = "gender",
         importance: str | None = None,
         form: str | None = None,
@@ -73,6 +76,7 @@ class BiasScore(MapFunction):
         scorer = make_scorer(
             model,
             direction=direction,
+            pairs=pairs,
             attribute=attribute,
             importance=importance,
             form=form,
@@ -164,7 +168,7 @@ def bias_score(
         words: whether to return the table of words of every text as well.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of what is drawn.
-        **options: for :func:`make_scorer`: direction, attribute, importance, form, names, word_vectors,
+        **options: for :func:`make_scorer`: direction, pairs, attribute, importance, form, names, word_vectors,
             batch_size, device, ...
 
     Returns:

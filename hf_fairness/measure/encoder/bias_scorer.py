@@ -114,6 +114,7 @@ def make_scorer(
     model: Any,
     *,
     direction: BiasDirection | str | Path | None = None,
+    pairs: Sequence[Any] | str | None = None,
     attribute: str | Path | Attribute = "gender",
     importance: str | None = None,
     form: str | None = None,
@@ -125,8 +126,9 @@ def make_scorer(
 
     Args:
         model: whatever ``as_encoder`` takes.
-        direction: from ``bias_direction``, or the file it was saved to; None makes one of the package's own word
-            pairs or sentences.
+        direction: from ``bias_direction``, or the file it was saved to; None makes one of ``pairs``.
+        pairs: what a direction is made of where none is given, as in ``bias_direction``; None means the package's own
+            word pairs or sentences.
         attribute: name, file or object, with two groups.
         importance: "max" (published) or "mean"; None means the one that the model pools by.
         form: "raw" scores the text as it stands (published), "neutral" rewrites it without the attribute first,
@@ -142,8 +144,11 @@ def make_scorer(
 
     Raises:
         TypeError: a model that is no encoder.
-        ValueError: an unknown form or importance, more than two groups, a direction between other groups.
+        ValueError: an unknown form or importance, more than two groups, a direction between other groups, a direction
+            and pairs.
     """
+    if direction is not None and pairs is not None:
+        raise ValueError("Give direction=... or pairs=... to make one of, not both.")
     value = load_attribute(attribute)
     groups = two_groups(value)
     encoder = as_encoder(model, **encoder_options)
@@ -157,14 +162,14 @@ def make_scorer(
         raise ValueError(f"form must be one of {', '.join(FORMS)}, or None; got {form!r}.")
     chosen = choose_importance(encoder, importance)
     if direction is None:
-        direction = bias_direction(encoder if vectors is None else vectors, attribute=value)
+        direction = bias_direction(encoder if vectors is None else vectors, pairs, attribute=value)
     elif isinstance(direction, (str, Path)):
         direction = BiasDirection.load(direction)
     if not isinstance(direction, BiasDirection):
         raise TypeError(f"direction must come from bias_direction; got {type(direction).__name__}.")
     if direction.groups != groups:
         raise ValueError(
-            f"The direction runs from {' to '.join(direction.groups)}, attribute {value.name!r} has the groups "
+            f"direction is one from {' to '.join(direction.groups)}, attribute {value.name!r} has the groups "
             f"{' and '.join(groups)}, in this order."
         )
     return Scorer(encoder, vectors, direction, exclusion_list(value, names), chosen, form, value)

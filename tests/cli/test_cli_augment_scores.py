@@ -1,0 +1,159 @@
+"""`hf-fairness augment --method score`: once for every percentile, and another corpus along the same direction."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from augment_rows import number
+from ccd_case import make_encoder
+from datasets import Dataset
+
+from hf_fairness import encoders
+from hf_fairness.measure import BiasDirection, BiasScore, bias_direction
+from hf_fairness.refine import compensate, replace, subtract
+
+WHO = ("She", "He", "The nurse", "The boxer", "Nobody", "My mother", "A waiter", "The queen")
+WHAT = ("left early.", "is a lovely nurse.", "fell.", "sings in the rain.", "met his brother.", "broke it.")
+#: Pairs of texts with some of one score, some of another, and an empty one.
+ROWS = [
+    {"premise": f"{who} {what}", "hypothesis": f"{WHO[(i + j) % len(WHO)]} {WHAT[-j]}" if i + j else "", "label": i % 3}
+    for i, who in enumerate(WHO)
+    for j, what in enumerate(WHAT)
+]
+COLUMNS = ("--text_column", "premise", "hypothesis")
+SCORES = [f"{column}_bias_absolute" for column in ("premise", "hypothesis")]
+PERCENTILES = (90, 93, 95, 97)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_encoder(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """What was opened as a model."""
+    found: list[object] = []
+    before = encoders._open
+    monkeypatch.setattr(encoders, "_open", lambda *given: found.append(given[0]) or before(*given))
+    return found
+
+
+def test_a_sweep_over_scored_rows_gives_the_rows_of_the_model(write, augment, model, opened, tmp_path):
+    source = write(".jsonl", ROWS)
+    scored, card, _ = augment(source, "score", *COLUMNS, "--model_name_or_path", model, out="scored")
+    assert opened == [model]
+    function = BiasScore(["premise", "hypothesis"], model)
+    expected = Dataset.from_list(ROWS).map(function, batched=True)
+    assert scored.column_names == expected.column_names
+    assert scored.to_list() == expected.to_list()  # a score is written as it was computed
+    assert len({row[SCORES[0]] for row in scored}) > 20
+    assert "Dolci et al. 2023" in number(card, "described in")
+    assert "direction.json" in card
+    assert number(card, "rows out") == str(len(ROWS))
+    from_model, from_scores = {}, {}
+    opened.clear()
+    ready, words = str(tmp_path / "scored"), ("--score_column", *SCORES)
+    for percentile in PERCENTILES:
+        rows, _, _ = augment(ready, "subtract", *words, "--percentile", percentile, out=f"sub{percentile}")
+        from_scores["subtract", percentile] = rows.to_list()
+    for method in ("compensate", "replace"):
+        rows, _, _ = augment(ready, method, *words, *COLUMNS, "--percentile", 90, out=method)
+        from_scores[method, 90] = rows.to_list()
+    assert opened == []
+    for (method, percentile), rows in from_scores.items():
+        how = ("--model_name_or_path", model, "--percentile", percentile)
+        from_model[method, percentile] = augment(source, method, *COLUMNS, *how, out=f"m{method}{percentile}")[0]
+        assert from_model[method, percentile].to_list() == rows, (method, percentile)
+    assert len(opened) == len(from_scores)
+    sizes = [len(from_scores["subtract", percentile]) for percentile in PERCENTILES]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1] < len(ROWS)
+    assert len(from_scores["compensate", 90]) > len(ROWS)
+
+
+def test_the_functions_take_the_columns_of_the_command(write, augment, model):
+    rows, _, _ = augment(write(".jsonl", ROWS), "score", *COLUMNS, "--model_name_or_path", model)
+    kept = subtract(rows, percentile=90, score_columns=SCORES)
+    assert 0 < len(rows) - len(kept) <= len(rows) // 5
+    options = {"percentile": 90, "score_columns": SCORES, "text_columns": ["premise", "hypothesis"]}
+    assert len(compensate(rows, **options)) > len(rows) > len(kept)
+    assert len(replace(rows, **options)) > len(kept)
+
+
+def test_a_second_corpus_is_scored_along_the_same_direction(write, augment, model, tmp_path):
+    text = [{"text": row["premise"]} for row in ROWS]
+    options = ("--model_name_or_path", model, "--form", "raw", "--importance", "max")
+    (tmp_path / "pairs.csv").write_text("male,female,n\nHe left.,She left.,1\nthe king sat.,the queen sat.,2\n")
+    pairs = ("--pairs", tmp_path / "pairs.csv")
+    first, card, _ = augment(write(".jsonl", text), "score", *options, *pairs, out="first")
+    assert number(card, "pairs") == "pairs.csv"
+    used = BiasDirection.load(tmp_path / "first" / "direction.json")
+    given = [("He left.", "She left."), ("the king sat.", "the queen sat.")]
+    assert used == bias_direction(model, given)
+    assert (used.n_pairs, used.kind) == (2, "text pairs")
+    assert str(tmp_path) not in (tmp_path / "first" / "direction.json").read_text()
+    again = ("--direction", tmp_path / "first" / "direction.json")
+    second, _, _ = augment(write(".jsonl", text[:9]), "score", *options, *again, out="second")
+    assert second.to_list() == first.to_list()[:9]
+    assert BiasDirection.load(tmp_path / "second" / "direction.json") == used
+    own, _, _ = augment(write(".jsonl", text[:9]), "score", *options, out="own")
+    assert own["text_bias_absolute"][:] != second["text_bias_absolute"][:]
+    listed, _, _ = augment(write(".jsonl", text[:9]), "score", *options, "--pairs", "paper", out="listed")
+    assert listed["text_bias_absolute"][:] not in (own["text_bias_absolute"][:], second["text_bias_absolute"][:])
+    chosen, _, _ = augment(write(".jsonl", text), "subtract", *options, *again, "--percentile", 90, out="chosen")
+    assert chosen.to_list() == subtract(first, percentile=90, score_columns="text_bias_absolute").to_list()
+    assert BiasDirection.load(tmp_path / "chosen" / "direction.json") == used
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "message"),
+    [
+        ("subtract", "--score_column text --percentile 90", "--score_column: 'text' holds string, wanted numbers"),
+        ("subtract", "--score_column nothing --percentile 90", "no column 'nothing' for --score_column"),
+        ("subtract", "--score_column hole --percentile 90", "--score_column: 'hole' holds 1 value(s) that are NaN"),
+        ("compensate", "--score_column nan --percentile 90", "--score_column: 'nan' holds 1 value(s) that are NaN"),
+        ("subtract", "--score_column a a --percentile 90", "--score_column names a column twice: a, a"),
+        ("subtract", "--percentile 90", "needs --model_name_or_path (a model that scores the texts) or --score_column"),
+        ("subtract", "--score_column a --percentile 90 --form raw", "leave out --form, or score anew"),
+        ("subtract", "--score_column a --percentile 90 --model_name_or_path m", "leave out --model_name_or_path"),
+        ("subtract", "--score_column a", "needs --percentile"),
+        ("subtract", "--score_column a --percentile 100", "--percentile must lie in [1, 100)"),
+        ("score", "--percentile 90", "has no option --percentile; it belongs to subtract, compensate, replace"),
+        ("score", "--score_column a", "has no option --score_column; it belongs to"),
+        ("score", "", "needs --model_name_or_path"),
+        ("score", "--model_name_or_path {model} --form rwa", "--form must be one of raw, neutral"),
+        ("score", "--model_name_or_path {model} --importance most", "--importance must be one of max, mean"),
+        ("score", "--model_name_or_path {model} --direction {wide}", "--direction has 2 dimensions, the word vectors"),
+        ("score", "--model_name_or_path {model} --direction {faiths}", "--direction is one from christian to muslim"),
+        ("score", "--model_name_or_path {model} --direction {source}", "--direction: {source} is no saved direction"),
+        ("score", "--model_name_or_path {model} --direction nowhere.json", "--direction: there is no such file"),
+        ("score", "--model_name_or_path {model} --direction {wide} --pairs paper", "Give --direction or --pairs"),
+        ("score", "--model_name_or_path {model} --pairs papr", "--pairs takes paper, extended or a file of pairs"),
+        ("score", "--model_name_or_path {model} --pairs {source}", "expected one of texts for each group, male and"),
+        ("score", "--model_name_or_path {model} --attribute religion", "attribute 'religion' has 3"),
+        ("score", "--model_name_or_path ./nowhere", "--model_name_or_path: there is no such file"),
+    ],
+)
+def test_what_cannot_be_scored_is_said_by_its_flag(write, augment, model, tmp_path, method, words, message):
+    rows = [{"text": "He left.", "a": 0.1, "hole": 0.2, "nan": 0.3}, {"text": "She left.", "a": 0.4, "hole": None}]
+    source = write(".jsonl", [{**rows[0]}, {**rows[1], "nan": float("nan")}])
+    places = {"model": model, "source": source}
+    for name, groups in {"wide": ("male", "female"), "faiths": ("christian", "muslim")}.items():
+        places[name] = str(BiasDirection([0.6, 0.8], groups).save(tmp_path / f"{name}.json"))
+    error = augment(source, method, "--text_column", "text", *words.format(**places).split(), code=1)
+    assert message.format(**places) in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_without_a_text_score_nothing_and_are_counted(write, augment, model):
+    source = write(".jsonl", [{"text": "The nurse left."}, {"text": None}, {"text": ""}])
+    words = ("--text_column", "text", "--model_name_or_path", model)
+    with pytest.warns(UserWarning, match="rows without a text in text pass through"):
+        rows, card, _ = augment(source, "score", *words)
+    assert rows["text_bias_absolute"][1:] == [0.0, 0.0]
+    assert rows["text_bias_absolute"][0] > 0.0
+    assert number(card, "rows without a text") == "1"
+    assert json.loads(json.dumps(rows[1]["text"])) is None
+    assert "Expected a text" in augment(source, "score", *words, "--on_missing", "error", out="other", code=1)
