@@ -80,9 +80,11 @@ def opening(source: Any, wanted: str) -> Iterator[None]:
         ValueError: anything but a package that is not installed.
         ImportError: that, with the extra that brings it.
     """
+    from huggingface_hub.constants import HF_HUB_DISABLE_PROGRESS_BARS
     from transformers.utils import logging
 
-    quiet = Path(str(source)).is_dir() and logging.is_progress_bar_enabled()
+    # The switch is that of the Hub's client too, which warns where an environment variable has set it.
+    quiet = Path(str(source)).is_dir() and logging.is_progress_bar_enabled() and HF_HUB_DISABLE_PROGRESS_BARS is None
     if quiet:
         logging.disable_progress_bar()
     try:
