@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         GroupVariants,
         Neutralize,
     )
-    from hf_fairness.measure import BiasScore, audit
+    from hf_fairness.measure import BiasScore
+    from hf_fairness.measure.audit import audit
     from hf_fairness.trainers import CCDConfig, CCDTrainer, DataDietConfig, DataDietTrainer, GEPruningCallback
 
 __version__ = "0.1.0"
