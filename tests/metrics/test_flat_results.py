@@ -224,10 +224,40 @@ def test_a_trainer_chooses_a_checkpoint_by_them(trainer):
     gaps = [entry["eval_demographic_parity_difference"] for entry in logged]
     assert len(gaps) == 6
     assert min(gaps) < gaps[-1]
+    for entry, gap in zip(logged, gaps, strict=True):
+        assert abs(entry["eval_positive_rate_female"] - entry["eval_positive_rate_male"]) == pytest.approx(gap)
+        assert entry["eval_demographic_parity"] == pytest.approx(1 - gap)
     assert trainer.state.best_metric == min(gaps)
     best = logged[int(np.argmin(gaps))]["step"]
     assert trainer.state.best_model_checkpoint.endswith(f"checkpoint-{best}")
     assert trainer.evaluate()["eval_demographic_parity_difference"] == min(gaps)
+
+
+@pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
+def test_a_trainer_that_adds_batch_by_batch(trainer, tmp_path):
+    odds, seen = _load("equalized_odds"), []
+
+    def compute_metrics(prediction, compute_result):
+        labels = prediction.label_ids
+        groups = GROUPS[len(seen) : len(seen) + len(labels)]
+        odds.add_batch(predictions=prediction.predictions.argmax(-1), references=labels, groups=groups)
+        seen.extend(labels)
+        return odds.compute(flat=True) if compute_result else {}
+
+    batches = Trainer(
+        model=trainer.model,
+        args=TrainingArguments(
+            output_dir=str(tmp_path), batch_eval_metrics=True, report_to="none", use_cpu=True, disable_tqdm=True
+        ),
+        eval_dataset=trainer.eval_dataset,
+        processing_class=trainer.processing_class,
+        compute_metrics=compute_metrics,
+    )
+    found, whole = batches.evaluate(), trainer.evaluate()
+    assert len(seen) == 32
+    shared = [key for key in found if "equalized_odds" in key or "rates" in key]
+    assert len(shared) > 20
+    assert {key: found[key] for key in shared} == {key: whole[key] for key in shared}
 
 
 def test_the_metric_of_ones_own_in_the_docstring_opens_as_a_module(tmp_path):
