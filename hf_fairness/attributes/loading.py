@@ -48,6 +48,30 @@ def load_attribute(attribute: str | Path | Attribute = "gender", *, language: st
         >>> from hf_fairness.attributes import load_attribute
         >>> load_attribute("religion").group_names
         ('christian', 'jewish', 'muslim')
+
+        A whole file of one's own: each concept has a form for every group and a neutral one, singular and plural (or
+        one form alone). :mod:`hf_fairness.attributes.schema` says what else a file may hold: pronouns, given names,
+        variants, words that are left alone. Write it to ``age.json`` and give ``--attribute age.json`` to a command.
+
+        >>> text = '''{
+        ...   "schema_version": 1, "name": "age", "language": "en",
+        ...   "description": "Old and young people.", "licence": "CC0-1.0",
+        ...   "sources": [{"what": "words", "citation": "a list of our own", "licence": "CC0-1.0"}],
+        ...   "groups": ["old", "young"],
+        ...   "concepts": [
+        ...     {"id": "person", "category": "people",
+        ...      "forms": {"old": ["elder", "elders"], "young": ["youth", "youths"], "neutral": ["person", "people"]}},
+        ...     {"id": "aged", "category": "adjective",
+        ...      "forms": {"old": ["elderly"], "young": ["youthful"], "neutral": [""]}}
+        ...   ]
+        ... }'''
+        >>> import tempfile
+        >>> from hf_fairness.augment import swap
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "age.json")
+        ...     _ = path.write_text(text, encoding="utf-8")
+        ...     swap("The elder met two youthful people.", attribute=load_attribute(path))
+        'The youth met two elderly people.'
     """
     if isinstance(attribute, Attribute):
         return attribute
@@ -65,7 +89,8 @@ def load_attribute(attribute: str | Path | Attribute = "gender", *, language: st
         listed = ", ".join(f"{name} ({code})" for name, code in known)
         raise ValueError(
             f"Unknown attribute {attribute!r} for language {language!r}. Known: {listed}. "
-            "For an attribute of your own pass the path of its JSON file."
+            "For an attribute of your own pass the path of its JSON file; the help of "
+            "hf_fairness.attributes.load_attribute shows one."
         )
     path = DATA / f"{attribute}.{language}.json"
     return _read(path, path.stat().st_mtime_ns)

@@ -56,7 +56,9 @@ class TermOptions:
 
     _argument_group_name = "methods that look for terms"
 
-    attribute: str = field(default="gender", metadata={"help": "Attribute: a name, or a JSON file of yours."})
+    attribute: str = field(
+        default="gender", metadata={"help": "Attribute: a name, or a JSON file of yours (see below)."}
+    )
     names: str | None = field(
         default=None,
         metadata={"help": f"Treat given names too: `{BUILT_IN}`, or a CSV file with source and date. Default: no."},

@@ -20,6 +20,9 @@ from hf_fairness.cli.values import Misfit, check_value, kind_of, read_value
 
 #: Letters of a message; the choices of some options of the Trainer fill a page.
 _LONGEST = 400
+#: What every command with ``--attribute`` says at the end of its help.
+_ATTRIBUTE = """--attribute takes gender, religion, or a JSON file of yours with groups and their words. A whole one:
+  python -m pydoc hf_fairness.attributes.load_attribute"""
 
 
 def parse(
@@ -62,6 +65,8 @@ def parse(
     if positional is not None and words and not words[0].startswith("-"):
         words[0:1] = [f"--{positional}", words[0]]
     _keep_secrets(words)
+    if "attribute" in option_kinds(config_classes):
+        epilog = "\n".join([*([epilog.rstrip(), ""] if epilog else []), _ATTRIBUTE])
     parser = _parser(config_classes, prog=prog, description=description, epilog=epilog)
     parser.usage = f"{prog} {positional.upper() + ' ' if positional else ''}[options]"
     if "--help-all" in words:

@@ -42,6 +42,16 @@ def test_each_command_explains_itself(name, capsys):
     assert "--config" in text
 
 
+@pytest.mark.parametrize("name", ["audit", "augment", "ccd", "data-diet", "gfst"])
+def test_the_help_says_where_an_attribute_file_is_shown(name, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    command = "python -m pydoc hf_fairness.attributes.load_attribute"
+    assert capsys.readouterr().out.rstrip().endswith(command)
+    shown = subprocess.run([sys.executable, *command.split()[1:]], capture_output=True, text=True, check=True).stdout
+    assert '"groups": ["old", "young"]' in shown
+
+
 def test_help_of_the_command_loads_no_model_library():
     code = (
         "import sys; from hf_fairness.cli import main; main(['--help']); "
