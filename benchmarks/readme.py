@@ -156,13 +156,13 @@ def ibadr_text(results: Mapping[str, Any]) -> str:
     first, gaps = {name: each[0] for name, each in results["rounds"].items()}, results["comparisons"]
     shares = [_digits(first["biased_filter"][f"anti_artefact_{side}"]["mean"]) for side in ("before", "after")]
     true = _digits(first["ibadr"]["true_labels"]["mean"])
-    worse = {pair: gap for pair, gap in gaps["dev"].items() if gap["difference"] < 0}
+    worse = {pair: gap for pair, gap in gaps["validation"].items() if gap["difference"] < 0}
     lines = [
         f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}.",
         f"Of the first round's new samples {shares[0]} go against the marker; of those that the generator's own filter",
         f"keeps {_digits(first['ibadr']['anti_artefact_after']['mean'])}, of those that the biased base model keeps",
         f"{shares[1]}. Of the rows that this round adds {true} have a true label.",
-        f"Worse on rows like the training rows (dev): {_gaps(worse) or 'no pair'}.",
+        f"Worse on rows like the training rows (validation): {_gaps(worse) or 'no pair'}.",
     ]
     return "\n".join(lines)
 
@@ -188,8 +188,8 @@ def sick_text(results: Mapping[str, Any]) -> str:
     lines = [
         f"Of the first round's samples {quality['readable']['share']:.2f} can be read. The base model gives"
         f" {_rate(before, 'agreement')} of them",
-        f"the label that was asked for; by chance {before['chance']:.2f}, and {expected:.2f} of dev rows as biased. The"
-        " generator's filter keeps",
+        f"the label that was asked for; by chance {before['chance']:.2f}, and {expected:.2f} of validation rows as"
+        " biased. The generator's filter keeps",
         f"{kept['generator']}; the base model's keeps {kept['main']}.",
         "Hypothesis-only accuracy (majority in parentheses): "
         + ", ".join(f"{name} {_rate(each, 'accuracy')} ({each['majority']:.2f})" for name, each in probes.items())

@@ -209,13 +209,14 @@ def gfst(folder: Path) -> list[str]:
 def ibadr(folder: Path) -> list[str]:
     """IBADR, its control and product of experts, with the probe of parts of the input."""
     command = kill_world.make_ibadr(folder, n=128)["ibadr"]
-    words = ["--n_generated", "60", "--generator_epochs", "12", "--epochs", "2", "--learning_rate", "5e-3"]
+    words = ["--n_generated", "60", "--generator_num_train_epochs", "12", "--num_train_epochs", "2"]
+    words += ["--learning_rate", "5e-3"]
     return [*command.words, *words, "--n_iterations", "2", "--poe", "--probe", "True"]
 
 
 def ibadr_sweep(folder: Path) -> list[str]:
     """IBADR for two seeds."""
-    words = ["--sweep", "seed=0,1", "--epochs", "6", "--learning_rate", "5e-3"]
+    words = ["--sweep", "seed=0,1", "--num_train_epochs", "6", "--learning_rate", "5e-3"]
     return [*kill_world.make_ibadr(folder)["ibadr"].words, *words]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,22 @@ from typing import Any
 SETTINGS: dict[str, Any] = {
     "n_bias_indicators": 4,
     "n_shallow": 30,
-    "shallow_epochs": 1,
+    "shallow_num_train_epochs": 1,
     "shallow_learning_rate": 1e-2,
     "n_iterations": 2,
     "n_generated": 60,
-    "generator_epochs": 12,
-    "generator_later_epochs": 1,
+    "generator_num_train_epochs": 12,
+    "generator_later_num_train_epochs": 1,
     "generator_learning_rate": 1e-2,
-    "generator_batch_size": 16,
+    "generator_per_device_train_batch_size": 16,
     "max_new_tokens": 50,
-    "threshold": 0.0,
+    "confidence_threshold": 0.0,
     "check_agreement": False,
-    "epochs": 2,
+    "num_train_epochs": 2,
     "learning_rate": 1e-3,
-    "batch_size": 16,
+    "per_device_train_batch_size": 16,
     "probe": False,
-    "device": "cpu",
+    "use_cpu": True,
 }
 
 
@@ -41,16 +41,25 @@ class Case:
         """Run the pipeline."""
         from hf_fairness.trainers.recipes import run_ibadr
 
-        given = {"train": self.world.train, "dev": self.world.dev, "challenge": {"planted": self.world.challenge}}
+        given = {"train": self.world.train, "validation": self.world.validation}
+        given |= {"challenge": {"planted": self.world.challenge}}
         given |= {"model": self.classifier, "generator": self.generator}
         given |= {name: settings.pop(name) for name in (*given, "test", "anti_artefact") if name in settings}
-        return run_ibadr(self.arguments(folder, **settings), **given)
+        return run_ibadr(*self.settings(folder, **settings), **given)
 
-    def arguments(self, folder: Path | str, **settings: Any) -> Any:
-        """Settings of a short run."""
+    def settings(self, folder: Path | str, **settings: Any) -> tuple[Any, Any]:
+        """Arguments and configuration of a short run."""
+        from hf_fairness.trainers import IBADRConfig
         from hf_fairness.trainers.recipes import IBADRArguments
 
-        return IBADRArguments(**{**SETTINGS, "output_dir": str(folder), **settings})
+        given = {**SETTINGS, "output_dir": str(folder), **settings}
+        ours = {entry.name for entry in fields(IBADRArguments)} & set(given)
+        arguments = IBADRArguments(**{name: given.pop(name) for name in ours})
+        return arguments, IBADRConfig(**given)
+
+    def config(self, folder: Path | str, **settings: Any) -> Any:
+        """Configuration of a short run."""
+        return self.settings(folder, **settings)[1]
 
 
 def make_case(n: int = 128) -> Case:
@@ -58,7 +67,7 @@ def make_case(n: int = 128) -> Case:
     from hf_fairness.demo.planted import planted_world
     from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
 
-    world = planted_world(n, artefact_strength=0.9, seed=0, n_dev=40, n_challenge=40)
+    world = planted_world(n, artefact_strength=0.9, seed=0, n_validation=40, n_challenge=40)
     pairs, texts = planted_tokenizer(), planted_tokenizer(pairs=False)
     small, writer = planted_classifier(pairs), planted_generator(texts)
     small.num_hidden_layers, small.hidden_size, small.intermediate_size, small.num_attention_heads = 1, 16, 32, 2
@@ -76,7 +85,7 @@ def write_files(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     case = make_case()
     names = case.world.train.features["label"].names
-    for split in ("train", "dev", "challenge"):
+    for split in ("train", "validation", "challenge"):
         rows = [{**row, "label": names[row["label"]]} for row in getattr(case.world, split)]
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     openers = {"classifier": AutoModelForSequenceClassification, "generator": AutoModelForCausalLM}
@@ -84,6 +93,7 @@ def write_files(folder: Path) -> Path:
         config, tokenizer = getattr(case, name)
         for part in (opener.from_config(config), tokenizer):
             part.save_pretrained(folder / name)
-    settings = {**SETTINGS, "n_iterations": 1, "generator": str(folder / "generator"), "epochs": 1}
+    settings = {**SETTINGS, "n_iterations": 1, "num_train_epochs": 1}
+    settings["generator_model"] = str(folder / "generator")
     (folder / "ibadr.yaml").write_text(json.dumps(settings))
     return folder

@@ -43,5 +43,5 @@ def test_what_is_kept_is_what_matters():
         firsts = {path.partition("/")[0] for path in frozen_runs.frozen(name)}
         assert {"measures", "gaps", "counts"} <= firsts, name
     ibadr = frozen_runs.frozen("ibadr")
-    arms = [ibadr[f"measures/{arm}/dev/accuracy"] for arm in ("base", "control", "ibadr", "poe")]
+    arms = [ibadr[f"measures/{arm}/validation/accuracy"] for arm in ("base", "control", "ibadr", "poe")]
     assert len(set(arms)) == len(arms)

@@ -6,6 +6,7 @@ import ast
 import configparser
 import importlib
 import importlib.util
+import inspect
 import json
 import shutil
 import subprocess
@@ -193,6 +194,8 @@ def test_what_work_needs_is_named_at_once(monkeypatch):
 def test_recipes_look_for_what_their_report_needs_first(monkeypatch, recipe):
     from hf_fairness.trainers import recipes
 
+    parameters = inspect.signature(getattr(recipes, recipe)).parameters.values()
+    arguments = [None for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"matplotlib is not installed.*hf-fairness\[report\]"):
-        getattr(recipes, recipe)(None, None)
+        getattr(recipes, recipe)(*arguments)

@@ -2,24 +2,110 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from transformers import TrainingArguments
+
+from hf_fairness._secrets import hide_token
 
 #: Whose probability of a sample's label the filter asks for; anything else is the id or folder of a classifier.
 CONFIDENCES = ("generator", "shallow", "main")
 
 
-@dataclass
-class IBADRConfig:
-    """Settings of the loop; the defaults are those of the paper where it states them.
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
-    Not stated there, and chosen here: the threshold and whose confidence it is held against, how samples are drawn
-    from the generator's distribution (all of it), batch sizes, the patience of early stopping.
+
+#: Settings of the parent that cannot be given, and why.
+_CHOSEN = "the weights of the main models are chosen by their accuracy on the validation rows after every epoch"
+_SAVED = "a training in progress is saved after every epoch, and removed when it has ended"
+_SHARDED = "several models are trained in one process, which a sharded engine does not take"
+REFUSED = {
+    **dict.fromkeys(("eval_strategy", "eval_steps", "eval_delay", "eval_on_start", "prediction_loss_only"), _CHOSEN),
+    **dict.fromkeys(("load_best_model_at_end", "metric_for_best_model", "greater_is_better"), _CHOSEN),
+    **dict.fromkeys(("save_strategy", "save_steps", "save_total_limit", "save_only_model"), _SAVED),
+    **dict.fromkeys(("restore_callback_states_from_checkpoint", "ignore_data_skip"), _SAVED),
+    "resume_from_checkpoint": "a killed run goes on by itself at its first unfinished stage (--resume)",
+    "max_steps": "the steps follow from the rows, which grow, and from --num_train_epochs",
+    "auto_find_batch_size": "the control is trained for as many steps of as many rows as the method",
+    "label_names": "it names columns for the Trainer; names of classes are given with --class_names",
+    **dict.fromkeys(("fsdp", "fsdp_config", "deepspeed", "parallelism_config"), _SHARDED),
+}
+#: Schedules that need evaluations of every model that is trained.
+_WATCHING = ("reduce_lr_on_plateau", "greedy")
+#: Settings of the optimisation, which are those of the main models alone.
+OF_MAIN = _names(
+    "learning_rate num_train_epochs lr_scheduler_type lr_scheduler_kwargs warmup_steps optim optim_args "
+    "optim_target_modules weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm label_smoothing_factor "
+    "neftune_noise_alpha"
+)
+#: Sizes of a step, which are those of the main models and of the shallow ones.
+OF_CLASSIFIERS = _names("per_device_train_batch_size gradient_accumulation_steps")
+#: Where a run writes and what it publishes: the recipe's, not the trainers'.
+_OF_RUN = _names("output_dir push_to_hub do_train do_eval do_predict local_rank")
+#: Settings that change where and how fast a training runs, and what it tells, not what it learns.
+NO_MATTER = _names(
+    "use_cpu per_device_eval_batch_size eval_accumulation_steps disable_tqdm report_to run_name project "
+    "trackio_space_id trackio_bucket_id trackio_static_space_id logging_strategy logging_steps logging_first_step "
+    "logging_nan_inf_filter log_level log_level_replica log_on_each_node include_num_input_tokens_seen "
+    "skip_memory_metrics debug torch_empty_cache_steps dataloader_num_workers dataloader_pin_memory "
+    "dataloader_persistent_workers dataloader_prefetch_factor dataloader_multiprocessing_context dataloader_in_order "
+    "ddp_timeout ddp_backend save_on_each_node enable_jit_checkpoint"
+)
+
+
+@dataclass
+class IBADRConfig(TrainingArguments):
+    """Settings of the loop and of its trainings; the defaults are those of the paper where it states them.
+
+    A name without prefix is a setting of the main models, those that are compared; ``shallow_`` and ``generator_``
+    are those of the other two. How trainings run (precision, device, seed, order of rows, checkpointing of
+    activations, reports) is the same for all three, and the shallow model takes steps of as many rows as the main
+    ones. The recipe evaluates, saves and chooses weights itself: settings of these are refused.
+
+    Not stated in the paper, and chosen here: the threshold and whose confidence it is held against, how samples are
+    drawn from the generator's distribution (all of it), batch sizes, the patience of early stopping.
 
     Source:
         Wang et al. 2023, *IBADR: an Iterative Bias-Aware Dataset Refinement Framework for Debiasing NLU models*,
         sections 2 and 3.1; the switches are the variants of table 5.
+
+    Example:
+        >>> config = IBADRConfig(output_dir="out", weight_decay=0.01, use_cpu=True)
+        >>> config.training("main")["weight_decay"], "weight_decay" in config.training("shallow")
+        (0.01, False)
     """
 
+    # Defaults of the parent that the paper, or the recipe, changes.
+    learning_rate: float = field(default=1e-5, metadata={"help": "Learning rate of the main models."})
+    num_train_epochs: float = field(default=8.0, metadata={"help": "Most epochs of the main models."})
+    per_device_train_batch_size: int = field(
+        default=32, metadata={"help": "Rows per device and step of the main and the shallow models."}
+    )
+    per_device_eval_batch_size: int | None = field(
+        default=None, metadata={"help": "Rows per device in validation; default: four times those of training."}
+    )
+    train_sampling_strategy: str = field(
+        default="random",
+        metadata={
+            "help": "Order of the rows: random, sequential, or group_by_length (batches of texts of about the same "
+            "length: less padding, so faster)."
+        },
+    )
+    seed: int = field(default=0, metadata={"help": "Of every draw."})
+    bf16: bool = field(default=False, metadata={"help": "Train in bfloat16."})
+    report_to: None | str | list[str] = field(  # noqa: RUF036  # HfArgumentParser reads a flag from the second type
+        default="none", metadata={"help": "Where to report the trainings: none, all, ..."}
+    )
+    logging_strategy: str = field(default="no", metadata={"help": "When to log losses: no, steps or epoch."})
+    save_strategy: str = field(default="no", metadata={"help": "The recipe saves after every epoch."})
+    disable_tqdm: bool | None = field(default=True, metadata={"help": "No bars of the trainings."})
+
+    # The method.
     n_bias_indicators: int = field(
         default=5, metadata={"help": "Groups of equal size by bias degree, each with an indicator (table 2)."}
     )
@@ -27,18 +113,24 @@ class IBADRConfig:
         default=2000,
         metadata={"help": "Random rows that the shallow model is trained on, and updated on (FEVER: 500)."},
     )
-    shallow_epochs: float = field(default=3.0, metadata={"help": "Epochs of the shallow model, each time."})
+    shallow_num_train_epochs: float = field(default=3.0, metadata={"help": "Epochs of the shallow model, each time."})
     shallow_learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the shallow model."})
     n_iterations: int = field(default=5, metadata={"help": "Rounds."})
     n_generated: int = field(default=200_000, metadata={"help": "Samples drawn in a round, before any is left out."})
-    generator_epochs: float = field(default=3.0, metadata={"help": "Epochs of the generator in the first round."})
-    generator_later_epochs: float = field(default=1.0, metadata={"help": "Epochs of the generator in later rounds."})
+    generator_num_train_epochs: float = field(
+        default=3.0, metadata={"help": "Epochs of the generator in the first round."}
+    )
+    generator_later_num_train_epochs: float = field(
+        default=1.0, metadata={"help": "Epochs of the generator in later rounds."}
+    )
     generator_learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the generator."})
-    generator_batch_size: int = field(default=32, metadata={"help": "Rows of a step of the generator's training."})
-    lora: bool = field(
+    generator_per_device_train_batch_size: int = field(
+        default=32, metadata={"help": "Rows per device and step of the generator."}
+    )
+    generator_use_peft: bool = field(
         default=False, metadata={"help": "Train LoRA adapters and the new tokens of the generator, not all weights."}
     )
-    lora_rank: int = field(default=16, metadata={"help": "Rank of the adapters."})
+    generator_lora_r: int = field(default=16, metadata={"help": "Rank of the adapters."})
     max_new_tokens: int = field(
         default=128, metadata={"help": "Longest sample, in tokens of the generator; longer rows do not teach it."}
     )
@@ -60,7 +152,7 @@ class IBADRConfig:
             "better than those. The shallow model, and a biased main one, throw away what the method is after."
         },
     )
-    threshold: float = field(default=0.5, metadata={"help": "Least confidence of a sample that is kept."})
+    confidence_threshold: float = field(default=0.5, metadata={"help": "Least confidence of a sample that is kept."})
     update_shallow: bool = field(
         default=True, metadata={"help": "Update the shallow model each round on rows of the pool (False: w/o USM)."}
     )
@@ -77,45 +169,58 @@ class IBADRConfig:
         default=True,
         metadata={"help": "Stop where the labels of samples agree with the judge's no more than by chance."},
     )
-    epochs: float = field(default=8.0, metadata={"help": "Most epochs of the main models."})
-    learning_rate: float = field(default=1e-5, metadata={"help": "Learning rate of the main models."})
-    batch_size: int = field(default=32, metadata={"help": "Rows of a step of the main and the shallow models."})
-    patience: int = field(
-        default=2, metadata={"help": "Epochs without a better accuracy on the dev set after which training stops."}
+    early_stopping_patience: int = field(
+        default=2,
+        metadata={"help": "Epochs without a better accuracy on the validation rows after which training stops."},
     )
-    seed: int = field(default=0, metadata={"help": "Of every draw."})
 
     def __post_init__(self) -> None:
-        """Check what can be checked without data.
+        """Check what can be checked without data, then let the parent do the same.
 
         Raises:
-            ValueError: a setting out of its range.
+            ValueError: a setting out of its range, or one that the recipe has to choose itself.
         """
-        for name in (
-            "n_shallow",
-            "n_iterations",
-            "n_generated",
-            "generator_batch_size",
-            "sampling_batch_size",
-            "batch_size",
-            "max_new_tokens",
-            "lora_rank",
-            "patience",
-        ):
+        self._check_refused()
+        self._check_method()
+        if self.per_device_eval_batch_size is None:
+            self.per_device_eval_batch_size = 4 * self.per_device_train_batch_size
+        super().__post_init__()
+        hide_token(self)
+        if self.device.type == "cpu":
+            # torch warns when it is asked to pin memory for an accelerator that is not there.
+            self.dataloader_pin_memory = False
+
+    def _check_refused(self) -> None:
+        for entry in dataclasses.fields(self):
+            value = _plain(getattr(self, entry.name))
+            if entry.name in REFUSED and value != entry.default and (value or entry.default):
+                raise ValueError(f"--{entry.name} cannot be set here: {REFUSED[entry.name]}.")
+        if _plain(self.lr_scheduler_type) in _WATCHING:
+            raise ValueError(
+                f"--lr_scheduler_type {_plain(self.lr_scheduler_type)} cannot be set here: not every training is "
+                "evaluated as it goes on."
+            )
+
+    def _check_method(self) -> None:
+        counts = "n_shallow n_iterations n_generated max_new_tokens sampling_batch_size early_stopping_patience "
+        counts += "per_device_train_batch_size generator_per_device_train_batch_size generator_lora_r"
+        for name in counts.split():
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
+                raise ValueError(f"--{name} is {getattr(self, name)}, expected 1 or more.")
         if self.n_bias_indicators < 2:
-            raise ValueError(f"n_bias_indicators is {self.n_bias_indicators}, expected 2 or more.")
-        for name in ("shallow_epochs", "generator_epochs", "generator_later_epochs", "epochs", "temperature"):
+            raise ValueError(f"--n_bias_indicators is {self.n_bias_indicators}, expected 2 or more.")
+        above = "temperature num_train_epochs shallow_num_train_epochs generator_num_train_epochs "
+        above += "generator_later_num_train_epochs"
+        for name in above.split():
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0.")
+                raise ValueError(f"--{name} is {getattr(self, name)}, expected more than 0.")
         if not 0.0 < self.top_p <= 1.0:
-            raise ValueError(f"top_p is {self.top_p}, expected more than 0 and at most 1.")
-        if not 0.0 <= self.threshold <= 1.0:
-            raise ValueError(f"threshold is {self.threshold}, expected a probability.")
+            raise ValueError(f"--top_p is {self.top_p}, expected more than 0 and at most 1.")
+        if not 0.0 <= self.confidence_threshold <= 1.0:
+            raise ValueError(f"--confidence_threshold is {self.confidence_threshold}, expected a probability.")
         shares = self.label_distribution
         if shares is not None and (min(shares, default=-1.0) < 0.0 or abs(sum(shares) - 1.0) > 1e-6):
-            raise ValueError(f"label_distribution is {shares}, expected shares of 0 or more that sum to 1.")
+            raise ValueError(f"--label_distribution is {shares}, expected shares of 0 or more that sum to 1.")
 
     @property
     def low_indicators(self) -> int:
@@ -141,5 +246,55 @@ class IBADRConfig:
         if self.label_distribution is None:
             return [1.0 / n_labels] * n_labels
         if len(self.label_distribution) != n_labels:
-            raise ValueError(f"label_distribution has {len(self.label_distribution)} shares for {n_labels} labels.")
+            raise ValueError(f"--label_distribution has {len(self.label_distribution)} shares for {n_labels} labels.")
         return list(self.label_distribution)
+
+    def training(self, model: str) -> dict[str, Any]:
+        """Settings of the `Trainer` of a model: those that it always needs, and of the others those that were set.
+
+        Args:
+            model: ``"main"``, ``"shallow"`` or ``"generator"``.
+
+        Returns:
+            Arguments of `TrainingArguments` without ``output_dir``; for the generator without its epochs, of which
+            there are two numbers.
+        """
+        left = {*_OF_RUN, *REFUSED, *(() if model == "main" else OF_MAIN)}
+        left |= OF_CLASSIFIERS if model == "generator" else set()
+        found = {name: value for name, value in self.changed().items() if name not in left}
+        found |= {name: getattr(self, name) for name in ("seed", "bf16", "use_cpu", "dataloader_pin_memory")}
+        if model == "generator":
+            size = self.generator_per_device_train_batch_size
+            return {**found, "learning_rate": self.generator_learning_rate, "per_device_train_batch_size": size}
+        for name in ("per_device_train_batch_size", "per_device_eval_batch_size"):
+            found[name] = getattr(self, name)
+        for name in ("learning_rate", "num_train_epochs"):
+            found[name] = getattr(self, name if model == "main" else f"shallow_{name}")
+        return found
+
+    def changed(self) -> dict[str, Any]:
+        """Fields of `TrainingArguments` that have another value than by default here, as a file can hold them."""
+        usual = _usual(self.use_cpu)
+        names = [entry.name for entry in dataclasses.fields(TrainingArguments) if entry.init]
+        values = {name: (_plain(getattr(self, name)), _plain(getattr(usual, name))) for name in names}
+        own = {name: one for name, (one, other) in values.items() if one != other}
+        return {name: value for name, value in own.items() if not name.startswith("hub_")}
+
+    def shown(self) -> dict[str, Any]:
+        """Settings that a report tells: those of the method, and what decides what trainings learn."""
+        own = [name for name in IBADRConfig.__annotations__ if name not in {*NO_MATTER, *REFUSED, *_OF_RUN}]
+        changed = {k: v for k, v in self.changed().items() if k not in {*NO_MATTER, *REFUSED, *_OF_RUN}}
+        return {**{name: _plain(getattr(self, name)) for name in own}, **changed}
+
+
+@functools.cache
+def _usual(use_cpu: bool) -> IBADRConfig:
+    """The defaults, as they are when the parent has read them."""
+    return IBADRConfig(output_dir="unused", use_cpu=use_cpu)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as a file holds it."""
+    if isinstance(value, Enum):
+        return value.value
+    return value.to_dict() if hasattr(value, "to_dict") else value

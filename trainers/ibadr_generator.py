@@ -64,7 +64,7 @@ def open_generator(
     layout = SampleFormat(copy.deepcopy(tokenizer), n_labels=n_labels, n_texts=n_texts, n_indicators=indicators)
     if len(layout.tokenizer) > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(len(layout.tokenizer))
-    if config.lora:
+    if config.generator_use_peft:
         model = _adapters(model, layout, config, trained)
     return model, layout
 
@@ -81,8 +81,8 @@ def _adapters(model: Any, layout: SampleFormat, config: IBADRConfig, trained: st
     names = {name.split(".")[-1]: layout.new_ids for name, part in model.named_modules() if part in wanted}
     settings = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
-        r=config.lora_rank,
-        lora_alpha=2 * config.lora_rank,
+        r=config.generator_lora_r,
+        lora_alpha=2 * config.generator_lora_r,
         trainable_token_indices=names,
         fan_in_fan_out=model.config.model_type == "gpt2",
     )
@@ -140,7 +140,7 @@ def train_generator(
     *,
     columns: Sequence[str],
     config: IBADRConfig,
-    epochs: float,
+    num_train_epochs: float,
     output_dir: str | Path,
     label_column: str = "label",
     **settings: Any,
@@ -152,8 +152,8 @@ def train_generator(
         layout: of its samples.
         pool: texts, labels and a column ``indicator`` where samples carry one.
         columns: text columns.
-        config: learning rate, batch size, seed.
-        epochs: how long.
+        config: learning rate, batch size, and how trainings run.
+        num_train_epochs: how long.
         output_dir: where checkpoints go; a run that was killed goes on from them (with LoRA it begins again).
         label_column: numbers of labels.
         settings: further `TrainingArguments`.
@@ -179,14 +179,11 @@ def train_generator(
     arguments = TrainingArguments(
         **{
             **DEFAULTS,
+            **config.training("generator"),
             "output_dir": str(output_dir),
-            "num_train_epochs": epochs,
-            "learning_rate": config.generator_learning_rate,
-            "per_device_train_batch_size": config.generator_batch_size,
-            "seed": config.seed,
-            "save_strategy": "epoch" if epochs > 1 and not config.lora else "no",
+            "num_train_epochs": num_train_epochs,
+            "save_strategy": "epoch" if num_train_epochs > 1 and not config.generator_use_peft else "no",
             "save_total_limit": 1,
-            "dataloader_pin_memory": not settings.get("use_cpu", False),
             **settings,
         }
     )
@@ -235,7 +232,7 @@ def generator_confidence(
     shares = np.log(np.maximum(config.label_shares(layout.n_labels), 1e-300))
     bodies = layout.encode(*texts)
     order = sorted(range(len(bodies)), key=lambda place: len(bodies[place]))
-    size = max(1, config.generator_batch_size // layout.n_labels)
+    size = max(1, config.generator_per_device_train_batch_size // layout.n_labels)
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     longest = sample_length(model, layout, 10**9)
 

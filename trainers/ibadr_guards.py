@@ -87,16 +87,17 @@ def label_agreement(
     }
 
 
-def expected_agreement(right: ArrayLike, dev_degrees: ArrayLike, degrees: ArrayLike) -> float | None:
-    """How often a judge would agree with the labels of samples, were these as true as those of the dev rows.
+def expected_agreement(right: ArrayLike, validation_degrees: ArrayLike, degrees: ArrayLike) -> float | None:
+    """How often a judge would agree with the labels of samples, were these as true as those of the validation rows.
 
-    A judge that follows the bias errs on just the rows that are asked for, so its accuracy on all dev rows says little
-    of them. Dev rows are weighted here to the bias degrees of the samples, in ``BINS`` bins; samples in bins without
-    dev rows are left out.
+    A judge that follows the bias errs on just the rows that are asked for, so its accuracy on all validation rows
+    says little of them. Validation rows are weighted here to the bias degrees of the samples, in ``BINS`` bins;
+    samples in bins without validation rows are left out.
 
     Args:
-        right: whether the judge is right on each dev row, shape (n_dev,).
-        dev_degrees: p(label | texts) of dev rows under the shallow model of the original data, shape (n_dev,).
+        right: whether the judge is right on each validation row, shape (n_validation,).
+        validation_degrees: p(label | texts) of validation rows under the shallow model of the original data, shape
+            (n_validation,).
         degrees: the same of samples, shape (n,).
 
     Returns:
@@ -106,7 +107,7 @@ def expected_agreement(right: ArrayLike, dev_degrees: ArrayLike, degrees: ArrayL
         >>> expected_agreement([True, True, False, False], [0.9, 0.9, 0.1, 0.1], [0.1, 0.1, 0.1, 0.9])
         0.25
     """
-    values, found = np.asarray(right, dtype=np.float64), np.asarray(dev_degrees, dtype=np.float64)
+    values, found = np.asarray(right, dtype=np.float64), np.asarray(validation_degrees, dtype=np.float64)
     own, theirs = (np.minimum((np.asarray(x) * BINS).astype(int), BINS - 1) for x in (found, degrees))
     sizes = np.bincount(own, minlength=BINS)
     weights = np.where(sizes > 0, np.bincount(theirs, minlength=BINS), 0).astype(np.float64)

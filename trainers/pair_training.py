@@ -91,7 +91,7 @@ def pair_trainer(
     trainer_class: type[Trainer] = Trainer,
     training_arguments: TrainingArguments | Mapping[str, Any],
     eval_dataset: Dataset | None = None,
-    patience: int | None = None,
+    early_stopping_patience: int | None = None,
     **trainer_options: Any,
 ) -> Trainer:
     """The trainer that :func:`train_pair_classifier` runs; for callers that want its state.
@@ -103,7 +103,7 @@ def pair_trainer(
         trainer_class: as there.
         training_arguments: as there, with ``output_dir``.
         eval_dataset: as there.
-        patience: as there.
+        early_stopping_patience: as there.
         trainer_options: as there, and ``columns``, ``label_column``, ``max_length`` of :func:`encode_rows`.
 
     Returns:
@@ -115,10 +115,13 @@ def pair_trainer(
         reading["max_length"] = model_max_length(model, tokenizer)
     arguments = _arguments(training_arguments, eval_dataset is not None)
     callbacks = list(trainer_options.pop("callbacks", None) or [])
-    if patience is not None:
+    if early_stopping_patience is not None:
         if eval_dataset is None:
-            raise ValueError(f"patience={patience} stops on the accuracy of eval_dataset, which is missing.")
-        callbacks.append(EarlyStoppingCallback(early_stopping_patience=patience))
+            raise ValueError(
+                f"early_stopping_patience={early_stopping_patience} stops on the accuracy of eval_dataset, which is "
+                "missing."
+            )
+        callbacks.append(EarlyStoppingCallback(early_stopping_patience=early_stopping_patience))
     trainer = length_grouped(trainer_class)(
         model=full_precision(model),
         args=arguments,
@@ -144,7 +147,7 @@ def train_pair_classifier(
     trainer_class: type[Trainer] = Trainer,
     training_arguments: TrainingArguments | Mapping[str, Any],
     eval_dataset: Dataset | None = None,
-    patience: int | None = None,
+    early_stopping_patience: int | None = None,
     max_steps: int | None = None,
     **trainer_options: Any,
 ) -> Any:
@@ -161,7 +164,8 @@ def train_pair_classifier(
         training_arguments: `TrainingArguments`, or a mapping of some; without ``output_dir`` a folder is used that is
             removed afterwards.
         eval_dataset: rows to choose the best weights on.
-        patience: evaluations without a better accuracy after which training stops; None trains to the end.
+        early_stopping_patience: evaluations without a better accuracy after which training stops; None trains to the
+            end.
         max_steps: steps of training, in place of epochs.
         trainer_options: of the trainer (``callbacks`` and its own), and ``columns``, ``label_column``,
             ``max_length`` of :func:`encode_rows`.
@@ -170,7 +174,7 @@ def train_pair_classifier(
         The trained model, in eval mode.
 
     Raises:
-        ValueError: rows without texts or labels, ``patience`` without ``eval_dataset``.
+        ValueError: rows without texts or labels, ``early_stopping_patience`` without ``eval_dataset``.
     """
     given = dict(training_arguments) if isinstance(training_arguments, Mapping) else None
     with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +189,7 @@ def train_pair_classifier(
             trainer_class=trainer_class,
             training_arguments=training_arguments if given is None else given,
             eval_dataset=eval_dataset,
-            patience=patience,
+            early_stopping_patience=early_stopping_patience,
             **trainer_options,
         )
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(trainer.args.output_dir))

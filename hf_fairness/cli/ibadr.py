@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import open_dataset, open_other
-from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
+from hf_fairness.cli.data import only_split, open_dataset, open_held_out, open_rows
+from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
 from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
+    from hf_fairness.trainers import IBADRConfig
     from hf_fairness.trainers.recipes import IBADRArguments
 
 DESCRIPTION = """Refine the data of a text classifier against biases that nobody had to name (Wang et al. 2023, IBADR).
 A shallow model says how biased each row is; a language model learns to write rows of a wanted label and bias degree;
 in rounds, rows of low degree are written, filtered and added. Trains the classifier on the original rows, on as many
-steps of them as IBADR takes (the control), and on the refined ones, and measures all three on dev, test and challenge
-sets. Writes OUTPUT_DIR/report (HTML, JSON, Markdown, figures), OUTPUT_DIR/pool (the data set with its card) and
-OUTPUT_DIR/ibadr (the classifier). A killed run goes on at its first unfinished stage. On several processes:
+steps of them as IBADR takes (the control), and on the refined ones, and measures all three on validation, test and
+challenge sets. Writes OUTPUT_DIR/report (HTML, JSON, Markdown, figures), OUTPUT_DIR/pool (the data set with its card)
+and OUTPUT_DIR/model (the classifier). A killed run goes on at its first unfinished stage. On several processes:
 torchrun --nproc_per_node 2 $(which hf-fairness) ibadr ..."""
 
 EPILOG = """examples:
   a small planted world, no download, a few minutes on two cores:
     hf-fairness ibadr --demo --output_dir out
   natural language inference, as in the paper:
-    hf-fairness ibadr bert-base-uncased --dataset train.jsonl --dev dev.jsonl --generator gpt2-large \\
+    hf-fairness ibadr bert-base-uncased --dataset nyu-mll/glue --dataset_config mnli --text_column premise hypothesis \\
+        --validation_split validation_matched --generator_model gpt2-large \\
         --challenge hans=heuristics_evaluation_set.txt --output_dir out
-  fact verification, a Llama with LoRA, and the model-centric method beside it:
-    hf-fairness ibadr bert-base-uncased --dataset fever.jsonl --text_columns claim evidence --hypothesis_first \\
-        --n_shallow 500 --generator meta-llama/Llama-3.2-1B --lora --bf16 --poe \\
+  fact verification on data that build-dataset wrote (columns premise, hypothesis, label), a Llama with LoRA, and the
+  model-centric method beside it:
+    hf-fairness ibadr bert-base-uncased --dataset fever/ --dataset_config pairs --validation_split dev \\
+        --n_shallow 500 --generator_model meta-llama/Llama-3.2-1B --generator_use_peft --bf16 --poe \\
         --challenge fever_symmetric:v1=symmetric_v0.1.jsonl fever_symmetric:v2=symmetric_v0.2.jsonl
+  files of one's own, the claim in the first column:
+    hf-fairness ibadr MODEL --dataset train.csv --validation_dataset dev.csv --test_dataset test.csv \\
+        --text_column claim evidence --label_column verdict --hypothesis_first
   the ablations of table 5 are switches:
     --update_shallow False | --random_indicator False | --use_indicators False | --iterative False
   tables 2, 7, 8 and 9, one run per value, each resumable:
     --sweep n_bias_indicators=3,5,7,9   --sweep model_name_or_path=bert-large-uncased,roberta-base
-    --sweep max_train_rows=100000,200000   --sweep seed=0,1,2   --added_sizes 10000 100000 300000
+    --sweep max_rows=100000,200000   --sweep seed=0,1,2   --added_sizes 10000 100000 300000
 
 Which model's confidence filters the samples matters: one that shares the bias throws away what the method is after.
 The report shows what the filter did. No number of it shows that a model is free of bias.
@@ -56,84 +61,112 @@ DEMO = {
     "shallow_learning_rate": 1e-3,
     "n_iterations": 3,
     "n_generated": 3000,
-    "generator_epochs": 12,
-    "generator_later_epochs": 4,
+    "generator_num_train_epochs": 12,
+    "generator_later_num_train_epochs": 4,
     "generator_learning_rate": 2e-3,
-    "generator_batch_size": 64,
+    "generator_per_device_train_batch_size": 64,
     "max_new_tokens": 40,
     "sampling_batch_size": 500,
-    "epochs": 4,
-    "patience": 4,
+    "num_train_epochs": 4,
+    "early_stopping_patience": 4,
     "learning_rate": 1e-3,
-    "batch_size": 64,
+    "per_device_train_batch_size": 64,
     "output_dir": "out/ibadr",
-    "device": "cpu",
+    "use_cpu": True,
 }
+#: Settings of the Trainer that `--help` shows beside those of the method.
+COMMON = (
+    "output_dir",
+    "gradient_accumulation_steps",
+    "weight_decay",
+    "lr_scheduler_type",
+    "warmup_steps",
+    "use_cpu",
+    "activation_checkpointing",
+    "push_to_hub",
+    "hub_model_id",
+    "hub_private_repo",
+)
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the pipeline returns."""
-    from hf_fairness.trainers.ibadr_config import IBADRConfig
+    from hf_fairness.trainers import IBADRConfig
     from hf_fairness.trainers.recipes import IBADRArguments
 
-    arguments, hub, more = parse(
-        [IBADRArguments, HubOptions, Artefacts],
+    arguments, config, more = parse(
+        [IBADRArguments, IBADRConfig, Artefacts],
         argv,
         prog="hf-fairness ibadr",
         description=DESCRIPTION,
         positional="model_name_or_path",
-        common=[field.name for field in fields(IBADRConfig)],
+        common=COMMON,
         epilog=EPILOG,
+        defaults={"output_dir": "ibadr"},
         demo=DEMO,
     )
-    return run(arguments, hub, more.push_artefacts)
+    return run(arguments, config, more.push_artefacts)
 
 
-def run(arguments: IBADRArguments, hub: HubOptions | None = None, more: Sequence[str] | None = None) -> dict[str, Any]:
+def run(arguments: IBADRArguments, config: IBADRConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the pipeline or the sweep, print its tables and where the files are, push if asked to."""
     from hf_fairness.trainers.recipes import run_ibadr, sweep_ibadr
 
-    hub = hub or HubOptions()
-    wanted = repositories(hub, arguments.output_dir, more)
+    wanted = repositories(config, str(config.output_dir), more)
     if wanted and arguments.sweep:
         raise ValueError("--push_to_hub pushes the model of one run, and --sweep makes several: leave one of them out.")
-    check_logins(wanted, hub.hub_token)
-    given = _demo(arguments.seed) if arguments.demo else _data(arguments)
-    result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, **given)
+    check_logins(wanted, config.hub_token)
+    given = _demo(config.seed) if arguments.demo else _data(arguments, config)
+    result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, config, **given)
     if is_main_process():
         print_report(result)
-        result["urls"] = push_all(result.get("artefacts", {}), wanted, hub)
+        result["urls"] = push_all(result.get("artefacts", {}), wanted, config)
     return result
 
 
-def _data(arguments: IBADRArguments) -> dict[str, Any]:
+def _data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     """The sets that the arguments name."""
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
-    named = ("model_name_or_path", "generator", "shallow_model", "judge", "confidence_from")
-    check_models(**{name: getattr(arguments, name) for name in named})
+    named = ("model_name_or_path", "generator_model", "shallow_model", "judge_model")
+    check_models(**{name: getattr(arguments, name) for name in named}, confidence_from=config.confidence_from)
     return {
-        "train": open_dataset(arguments.dataset, split=arguments.dataset_split),
-        "dev": open_other(arguments.dev, arguments.dataset),
-        "test": open_other(arguments.test, arguments.dataset),
+        "train": open_rows(arguments),
+        "validation": open_held_out(arguments, arguments, "validation"),
+        "test": open_held_out(arguments, arguments, "test"),
         "challenge": dict(_challenge(text) for text in arguments.challenge or []),
     }
 
 
+#: Splits to measure on, of challenge sets that have several.
+_TO_MEASURE = ("evaluation", "test", "validation")
+
+
 def _challenge(text: str) -> tuple[str, Any]:
-    """Title and file of a published challenge set, or rows of one's own."""
+    """Title and file of a published challenge set, or rows: of one's own, or as `build-dataset` wrote them."""
     from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
 
     title, _, place = text.partition("=")
     name = title.partition(":")[0]
     if not place or name not in (*CHALLENGE_SETS, "own"):
         raise ValueError(
-            f"--challenge is {text!r}, expected NAME=FILE or NAME:TITLE=FILE with one of {', '.join(CHALLENGE_SETS)}, "
-            "own."
+            f"--challenge is {text!r}, expected NAME=PLACE or NAME:TITLE=PLACE with one of "
+            f"{', '.join(CHALLENGE_SETS)}, own."
         )
-    if not Path(place).exists():
-        raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
-    return (title, place) if name in CHALLENGE_SETS else (title, open_dataset(place))
+    path = Path(place)
+    if name != "own":
+        if not path.exists():
+            raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
+        if not any(path.rglob("*.parquet")) and path.suffix != ".parquet":
+            return title, place
+    try:
+        split = only_split(place, "--challenge")
+    except ValueError:
+        from datasets import get_dataset_split_names
+
+        splits = get_dataset_split_names(place)
+        split = next((name for name in _TO_MEASURE if name in splits), splits[0])
+    return title, open_dataset(place, split=split)
 
 
 def _demo(seed: int) -> dict[str, Any]:
@@ -146,7 +179,7 @@ def _demo(seed: int) -> dict[str, Any]:
     pairs, texts = planted_tokenizer(), planted_tokenizer(pairs=False)
     return {
         "train": world.train,
-        "dev": world.dev,
+        "validation": world.validation,
         "challenge": {"reversed": world.challenge, "removed": removed},
         "model": (planted_classifier(pairs), pairs),
         "generator": (planted_generator(texts), texts),

@@ -130,7 +130,7 @@ def _build(
         parsed = parser.parse_args_into_dataclasses(words, look_for_args_file=False)
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         text = str(error) if isinstance(error, ValueError) else f"the options do not fit together: {error!r}"
-        mentioned = text.replace("=", " ").replace("`", " ").replace("--", " ").split()
+        mentioned = text.replace("=", " ").replace("`", " ").replace("--", " ").replace(":", " ").split()
         where = next((place for name, place in source.items() if name in mentioned), "")
         raise ValueError(f"{where}{text}") from error
     return tuple(parsed[: len(classes)])

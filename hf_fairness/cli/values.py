@@ -20,16 +20,17 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
     (0, 2**32 - 1, "seed data_seed"),
     (1, _MANY, "n_bootstrap n_samples"),
     (1, _FEW, "n_init n_iterations n_seeds attempts concurrency num_proc heads layers num_beams generation_num_beams"),
-    (1, 10**6, "d_model ffn hidden upsample vocab_size texts_per_request lora_r lora_rank lora_alpha"),
+    (1, 10**6, "d_model ffn hidden upsample vocab_size texts_per_request lora_r generator_lora_r lora_alpha"),
     (2, _FEW, "n_bias_indicators"),
     (1, 2, "experiments"),
     (
         1,
         _INTS,
-        "added_sizes batch_size generator_batch_size per_device_eval_batch_size per_device_train_batch_size "
+        "added_sizes batch_size per_device_eval_batch_size per_device_train_batch_size "
+        "generator_per_device_train_batch_size "
         "sampling_batch_size score_batch_size translation_batch_size gradient_accumulation_steps "
         "eval_accumulation_steps early_stopping_patience patience epochs score_after_epochs generation_max_length "
-        "max_candidates max_length max_new_tokens max_pairs max_rows max_source_length max_tokens max_train_rows "
+        "max_candidates max_length max_new_tokens max_pairs max_rows max_source_length max_tokens "
         "min_pairs n_generated n_shallow save_total_limit top_k validation_rows torch_empty_cache_steps "
         "ddp_bucket_cap_mb dataloader_prefetch_factor ddp_timeout max_length_ratio",
     ),
@@ -40,8 +41,8 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
     (
         None,
         _INTS,
-        "finetune_num_train_epochs "
-        "num_train_epochs shallow_epochs generator_epochs generator_later_epochs requests_per_minute",
+        "num_train_epochs finetune_num_train_epochs shallow_num_train_epochs generator_num_train_epochs "
+        "generator_later_num_train_epochs requests_per_minute",
     ),
     (None, _MANY, "timeout"),
     (0, _MANY, "backoff max_wait prompt_price completion_price temperature"),
@@ -51,7 +52,8 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
         0,
         1,
         "adam_beta1 adam_beta2 dropout lora_dropout label_smoothing_factor label_distribution factual_fractions "
-        "counterfactual_fractions first_fractions max_auc_drop min_kept probability rate threshold top_p warmup_ratio",
+        "counterfactual_fractions first_fractions max_auc_drop min_kept probability rate top_p warmup_ratio "
+        "confidence_threshold",
     ),
     (0, 100, "percentile"),
 )

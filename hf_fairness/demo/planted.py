@@ -37,13 +37,13 @@ class World:
 
     Attributes:
         train: columns ``premise``, ``hypothesis`` and ``label`` (a ClassLabel of ``LABELS``).
-        dev: rows like those of ``train``.
+        validation: rows like those of ``train``.
         challenge: rows in which the artefact no longer speaks for the label.
         artefact: ``"marker"`` or ``"negation"``.
     """
 
     train: Dataset
-    dev: Dataset
+    validation: Dataset
     challenge: Dataset
     artefact: str
 
@@ -57,13 +57,13 @@ def planted_world(
     *,
     artefact_strength: float,
     seed: int,
-    n_dev: int = 1000,
+    n_validation: int = 1000,
     n_challenge: int = 1000,
     challenge_strength: float = 0.0,
     artefact: str = "marker",
     denied_rate: float = 0.0,
 ) -> World:
-    """Write a world; the same arguments write the same rows, and a larger ``n`` leaves dev and challenge as they are.
+    """Write a world; the same arguments write the same rows, and a larger ``n`` leaves the other sets as they are.
 
     Labels are drawn uniformly. With the artefact ``"marker"`` each label has a marker of its own; with ``"negation"``
     a contradiction goes with a denied fact, and the other two labels with an affirmed one. Apart from the artefact a
@@ -74,7 +74,7 @@ def planted_world(
         artefact_strength: probability that the artefact speaks for the row's own label; with three markers 1/3 is
             no correlation, with a negation 1/2.
         seed: changes every draw.
-        n_dev: rows drawn as the training rows are.
+        n_validation: rows drawn as the training rows are.
         n_challenge: rows drawn with ``challenge_strength``.
         challenge_strength: the same probability there; 0 reverses the correlation.
         artefact: ``"marker"`` or ``"negation"``.
@@ -92,7 +92,7 @@ def planted_world(
 
     Example:
         >>> from hf_fairness.demo import planted_world
-        >>> world = planted_world(3, artefact_strength=1.0, seed=0, n_dev=1, n_challenge=1)
+        >>> world = planted_world(3, artefact_strength=1.0, seed=0, n_validation=1, n_challenge=1)
         >>> world.train[0]["hypothesis"], world.train.features["label"].int2str(world.train[0]["label"])
         ('Actually , Anna has only black cups .', 'contradiction')
         >>> world.anti_artefact(world.train)
@@ -107,7 +107,7 @@ def planted_world(
         if not 0.0 <= rate <= 1.0:
             raise ValueError(f"{name} is a probability in [0, 1]; got {rate}.")
     _check_artefact(artefact)
-    sizes = {"dev": n_dev, "challenge": n_challenge, "train": n}
+    sizes = {"validation": n_validation, "challenge": n_challenge, "train": n}
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"The set {name!r} needs at least one row; got {size}.")
@@ -115,9 +115,10 @@ def planted_world(
     sets = {}
     for name, size in sizes.items():
         strength = challenge_strength if name == "challenge" else artefact_strength
-        rows = [_row((seed, name, place), strength, artefact, denied_rate, seen) for place in range(size)]
+        drawn = {"validation": "dev"}.get(name, name)  # the word of the draw, which rows hang on
+        rows = [_row((seed, drawn, place), strength, artefact, denied_rate, seen) for place in range(size)]
         sets[name] = _dataset(rows)
-    return World(sets["train"], sets["dev"], sets["challenge"], artefact)
+    return World(sets["train"], sets["validation"], sets["challenge"], artefact)
 
 
 def anti_artefact(rows: Iterable[Mapping[str, Any]], artefact: str = "marker") -> list[bool]:

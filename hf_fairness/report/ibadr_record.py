@@ -64,7 +64,7 @@ ARMS: dict[str, tuple[str, Role, str]] = {
     "ibadr_poe": ("IBADR + PoE", "variant", "product of experts with the shallow model, on the refined rows"),
 }
 #: Sets that are not made against a shortcut, in words.
-SETS = {"dev": "validation rows", "test": "test rows"}
+SETS = {"validation": "validation rows", "test": "test rows"}
 
 
 def ibadr_record(report: Mapping[str, Any], *, name: str | None = None) -> Record:
@@ -98,7 +98,7 @@ def ibadr_record(report: Mapping[str, Any], *, name: str | None = None) -> Recor
         gaps=compare(measures, dict.fromkeys((one, other) for _, one, other in paired), paired),
         asked=dict(arguments),
         subject={key: data[key] for key in ("columns", "label_names") if key in data}
-        | {f"{part} rows": data[part]["n"] for part in ("train", "dev", "test") if part in data},
+        | {f"{part} rows": data[part]["n"] for part in ("train", "validation", "test") if part in data},
         outcome=f"{pool['n_added']:,} rows were added to {pool['n_original']:,} in {len(rounds)} "
         f"{'round' if len(rounds) == 1 else 'rounds'}.",
         cautions=tuple(poor_labels(report)),
@@ -151,7 +151,7 @@ def _path(title: str) -> str:
 
 def _about_set(title: str) -> tuple[Mapping[str, Declared], dict[str, Any], str]:
     """What is declared of a set, more that is the same for all its measures, and its name in words."""
-    if title == "dev":
+    if title == "validation":
         convention = (
             f"{MEASURES['accuracy'].convention} Models are chosen by it on these rows: it is somewhat too high."
         )
@@ -233,7 +233,7 @@ def rounds_table(report: Mapping[str, Any]) -> list[list[str]]:
             rows.append([f"{when}: {title}", *(_cell(entry, key) for entry in entries)])
         if side == "before":
             values = [format_number(number(mapping(each, "judge"), "expected_agreement")) for each in rounds]
-            rows.append([f"{when}: by dev rows as biased, with true labels", *values])
+            rows.append([f"{when}: by validation rows as biased, with true labels", *values])
         entries = [mapping(mapping(each, "degrees"), side) for each in rounds]
         rows.append([f"{when}: mean bias degree", *(format_number(number(entry, "mean")) for entry in entries)])
         if any("anti_artefact" in each for each in rounds):
@@ -270,7 +270,8 @@ def poor_labels(report: Mapping[str, Any]) -> list[str]:
             agreed = mapping(mapping(each, "agreement"), "before")
             lines.append(
                 f"Labels of the samples of round {each['round']}: {_cell(agreed, 'agreement')} agree with the judge; "
-                f"dev rows as biased would in {judge['expected_agreement']:.3f}, by chance {agreed['chance']:.3f}"
+                f"validation rows as biased would in {judge['expected_agreement']:.3f}, by chance "
+                f"{agreed['chance']:.3f}"
             )
     return lines
 

@@ -41,7 +41,7 @@ BASE = {
     "ccd": "ccd --model_name_or_path model --dataset rows.csv --text_column text --output_dir out --use_cpu",
     "data-diet": "data-diet model --dataset rows.csv --output_dir out",
     "gfst": "gfst --target_lang it --monolingual_dataset rows.csv --dataset rows.csv --output_dir out --use_cpu",
-    "ibadr": "ibadr model --dataset rows.csv --output_dir out --generator model",
+    "ibadr": "ibadr model --dataset rows.csv --output_dir out --generator_model model",
     "push-metrics": "push-metrics --namespace me --dry_run",
 }
 #: What a number of each command is given, and its name.
@@ -51,7 +51,7 @@ NUMBERS = {
     "ccd": ("seed", "beta", "num_train_epochs", "max_steps", "per_device_train_batch_size", "lora_r"),
     "data-diet": ("n_seeds", "num_train_epochs", "hidden", "max_auc_drop", "seed"),
     "gfst": ("max_length_ratio", "layers", "num_beams", "dropout", "seed", "warmup_steps"),
-    "ibadr": ("n_shallow", "top_p", "lora_rank", "generator_epochs", "seed"),
+    "ibadr": ("n_shallow", "top_p", "generator_lora_r", "generator_num_train_epochs", "seed"),
 }
 WRONG_NUMBERS = ("-3", "nan", "inf", "1e999", str(10**25), "9" * 5000, "", "two", "0x10", "1,5")
 #: Command, and wrong words that come after its own (a repeated flag wins).
@@ -137,10 +137,10 @@ WRONG = [
     ("gfst", "--reverse_model ./modle"),
     ("ibadr", "--challenge hans"),
     ("ibadr", "--challenge hans=nowhere.txt"),
-    ("ibadr", "--generator ./modle"),
-    ("ibadr", "--text_columns a b c"),
+    ("ibadr", "--generator_model ./modle"),
+    ("ibadr", "--text_column a b c"),
     ("ibadr", "--label_distribution 0.5 0.1"),
-    ("ibadr", "--dev nothing"),
+    ("ibadr", "--validation_dataset nothing.csv"),
     ("push-metrics", "--namespace a/b"),
     ("push-metrics", "--only nothing"),
     *((command, "--config list.yaml") for command in BASE),

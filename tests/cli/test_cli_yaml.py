@@ -167,7 +167,7 @@ DEMOS = [
     ("gfst", "finetune_learning_rate", 1e-3, 1e-4, 0.5, 0.25),
     ("ibadr", "n_shallow", 1000, 2000, 7, 8),
     ("ibadr", "output_dir", "out/ibadr", "ibadr", "there", "here"),
-    ("ibadr", "epochs", 4.0, 8.0, 2.0, 3.0),
+    ("ibadr", "num_train_epochs", 4.0, 8.0, 2.0, 3.0),
 ]
 
 

@@ -33,11 +33,18 @@ def files(tmp_path_factory):
 
 def test_files_and_yaml(files, tmp_path, capsys):
     words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
-    words += ["--dev", str(files / "dev.jsonl"), "--output_dir", str(tmp_path / "out"), "--n_generated", "80"]
+    words += [
+        "--validation_dataset",
+        str(files / "validation.jsonl"),
+        "--output_dir",
+        str(tmp_path / "out"),
+        "--n_generated",
+        "80",
+    ]
     words += ["--challenge", f"own={files / 'challenge.jsonl'}", f"hans={files / 'hans.txt'}"]
     result = ibadr.main(words)
     assert result["rounds"][0]["counts"]["drawn"] == 80  # a flag wins over the file
-    assert set(result["results"]) == {"dev", "own", "hans"}
+    assert set(result["results"]) == {"validation", "own", "hans"}
     assert result["results"]["hans"]["ibadr"]["n"] == 8
     assert "heuristic" in result["results"]["hans"]["ibadr"]["by"]
     printed = capsys.readouterr().out
@@ -62,12 +69,19 @@ def test_files_and_yaml(files, tmp_path, capsys):
         assert str(tmp_path) not in path.read_text()
         assert str(files) not in path.read_text()
         assert premise not in path.read_text()
-    assert json.loads((folder / "results.json").read_text())["arguments"]["generator"] == "generator"
+    assert json.loads((folder / "results.json").read_text())["arguments"]["generator_model"] == "generator"
 
 
 def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
     words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
-    words += ["--dev", str(files / "dev.jsonl"), "--output_dir", str(tmp_path), "--n_generated", "80"]
+    words += [
+        "--validation_dataset",
+        str(files / "validation.jsonl"),
+        "--output_dir",
+        str(tmp_path),
+        "--n_generated",
+        "80",
+    ]
     result = ibadr.main([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>"])
     written = json.loads((tmp_path / "record.json").read_text())
     assert Record.from_json(written).to_json() == written == result["record"].to_json()
@@ -85,7 +99,7 @@ def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
     for cell in result["cells"]:
         each = tmp_path / "sweep" / f"n_bias_indicators-{cell['value']}" / "report" / "record.json"
         values = {m["set"]: m["values"] for m in json.loads(each.read_text())["measures"] if not m["detail"]}
-        assert values["dev"]["ibadr"]["value"] == cell["results"]["dev"]["ibadr"]["accuracy"]
+        assert values["validation"]["ibadr"]["value"] == cell["results"]["validation"]["ibadr"]["accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -93,15 +107,15 @@ def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
     [
         ([], "--dataset is missing"),
         (["--dataset", "{train}"], "The classifier .* is missing"),
-        (["--dataset", "{train}", "--challenge", "snli=x"], "expected NAME=FILE"),
+        (["--dataset", "{train}", "--challenge", "snli=x"], "expected NAME=PLACE"),
         (
             ["--dataset", "{train}", "--challenge", "hans=nowhere"],
             "--challenge hans: there is no such file or folder: nowhere",
         ),
-        (["--dataset", "{train}", "--dev", "nowhere"], "There is no file nowhere"),
-        (["--dataset", "{train}", "--n_bias_indicators", "1"], "n_bias_indicators is 1"),
+        (["--dataset", "{train}", "--validation_dataset", "nowhere.csv"], "no such file or folder: nowhere.csv"),
+        (["--dataset", "{train}", "--n_bias_indicators", "1"], "--n_bias_indicators is 1"),
         (
-            ["m", "--dataset", "{train}", "--label_names", "entailment", "neutral"],
+            ["m", "--dataset", "{train}", "--class_names", "entailment", "neutral"],
             "39 of 128 rows .* row 0 has the label 'contradiction'",
         ),
     ],
@@ -125,8 +139,77 @@ def test_help(capsys, monkeypatch):
 def test_the_demo_is_ready(monkeypatch):
     """Its settings are known, its data are there; the run itself is that of the benchmark."""
     seen = {}
-    monkeypatch.setattr("hf_fairness.trainers.recipes.run_ibadr", lambda arguments, **given: seen.update(given) or {})
+    monkeypatch.setattr(
+        "hf_fairness.trainers.recipes.run_ibadr", lambda arguments, config, **given: seen.update(given) or {}
+    )
     monkeypatch.setattr(ibadr, "print_report", lambda result: None)
     ibadr.main(["--demo", "--n_iterations", "1"])
-    assert set(seen) == {"train", "dev", "challenge", "model", "generator", "anti_artefact"}
-    assert len(seen["anti_artefact"](seen["dev"])) == len(seen["dev"])
+    assert set(seen) == {"train", "validation", "challenge", "model", "generator", "anti_artefact"}
+    assert len(seen["anti_artefact"](seen["validation"])) == len(seen["validation"])
+
+
+def test_a_configuration_and_splits_of_a_folder(files, tmp_path):
+    """As GLUE lies on the Hub: several configurations, splits that are called in their own way."""
+    from datasets import ClassLabel, Dataset
+
+    folder, names = tmp_path / "glue", ["entailment", "neutral", "contradiction"]
+    lines = ["---", "configs:"]
+    for config, turned in (("mnli", names), ("other", names[::-1])):
+        lines += [f"- config_name: {config}", "  data_files:"]
+        for split, file in (("train", "train"), ("validation_matched", "validation")):
+            rows = [json.loads(line) for line in (files / f"{file}.jsonl").read_text().splitlines()]
+            table = {name: [row[name] for row in rows] for name in ("premise", "hypothesis", "label")}
+            table["premise"] = [f"{text} ." if config == "other" else text for text in table["premise"]]
+            made = Dataset.from_dict({**table, "idx": list(range(len(rows)))})
+            place = folder / config / f"{split}.parquet"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            made.cast_column("label", ClassLabel(names=turned)).to_parquet(place)
+            lines += [f"  - split: {split}", f"    path: {config}/{split}.parquet"]
+    (folder / "README.md").write_text("\n".join([*lines, "---", ""]))
+    words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(folder)]
+    words += ["--text_column", "premise", "hypothesis", "--validation_split", "validation_matched"]
+    words += ["--output_dir", str(tmp_path / "out"), "--n_generated", "80"]
+    with pytest.raises(ValueError, match="--dataset_config names one of its configurations"):
+        ibadr.main(words)
+    result = ibadr.main([*words, "--dataset_config", "mnli", "--max_rows", "100"])
+    assert (result["data"]["train"]["n"], result["data"]["validation"]["n"]) == (100, 40)
+    assert not result["data"]["validation_held_out"]
+    assert result["data"]["label_names"] == names
+    told = result["arguments"]
+    assert (told["dataset"], told["dataset_config"], told["max_rows"]) == ("glue", "mnli", 100)
+    assert (told["num_train_epochs"], told["per_device_train_batch_size"], told["seed"]) == (1, 16, 0)
+
+
+def test_a_challenge_set_as_build_dataset_writes_it(files, tmp_path, monkeypatch):
+    """The rows of the authors' file, whichever way they come."""
+    from hf_fairness.dataset_scripts._build import build
+
+    (tmp_path / "raw").mkdir()
+    rows = HANS.replace("\ttemplate\n", "\ttemplate\tpairID\n").splitlines()
+    lines = [rows[0], *(f"{line}\tex{k}" for k, line in enumerate(rows[1:]))]
+    for name in ("heuristics_train_set.txt", "heuristics_evaluation_set.txt"):
+        (tmp_path / "raw" / name).write_text("\n".join(lines[: 5 if "train" in name else None]) + "\n")
+    build("hans", tmp_path / "hans", data_dir=tmp_path / "raw")
+    seen = {}
+    monkeypatch.setattr(
+        "hf_fairness.trainers.recipes.run_ibadr", lambda arguments, config, **given: seen.update(given) or {}
+    )
+    monkeypatch.setattr(ibadr, "print_report", lambda result: None)
+    words = ["m", "--dataset", str(files / "train.jsonl"), "--challenge", f"hans={tmp_path / 'hans'}"]
+    ibadr.main([*words, "own=" + str(files / "challenge.jsonl")])
+    assert set(seen["challenge"]) == {"hans", "own"}
+    found = seen["challenge"]["hans"]
+    assert (len(found), set(found["heuristic"])) == (8, {"lexical_overlap"})
+    assert found.features["label"].names == ["entailment", "non-entailment"]
+
+
+@pytest.mark.parametrize("word", ["--max_steps=5", "--load_best_model_at_end", "--label_names=a"])
+def test_settings_that_the_recipe_owns_are_refused(files, tmp_path, word):
+    with pytest.raises(ValueError, match=f"^{word.split('=')[0]} cannot be set here"):
+        ibadr.main(["m", "--dataset", str(files / "train.jsonl"), "--output_dir", str(tmp_path / "out"), word])
+
+
+def test_a_bad_setting_of_the_file_is_said_to_be_of_the_file(files, tmp_path):
+    (tmp_path / "c.yaml").write_text("confidence_from: shallow\nlabel_distribution: [0.5, 0.1]\n")
+    with pytest.raises(ValueError, match=r"--config .*c.yaml: --label_distribution is \[0.5, 0.1\]"):
+        ibadr.main(["m", "--config", str(tmp_path / "c.yaml")])

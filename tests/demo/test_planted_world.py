@@ -36,7 +36,7 @@ def judged(premise: str, hypothesis: str) -> str:
 
 
 def world(n=1500, **options):
-    return planted_world(n, **{"artefact_strength": 0.9, "seed": 0, "n_dev": 500, "n_challenge": 500, **options})
+    return planted_world(n, **{"artefact_strength": 0.9, "seed": 0, "n_validation": 500, "n_challenge": 500, **options})
 
 
 def own_share(rows, artefact="marker"):
@@ -49,7 +49,7 @@ def own_share(rows, artefact="marker"):
 @pytest.mark.parametrize("artefact", ["marker", "negation"])
 def test_labels_are_true_by_another_rule(artefact):
     found = world(artefact=artefact)
-    for rows in (found.train, found.dev, found.challenge):
+    for rows in (found.train, found.validation, found.challenge):
         for row in rows:
             gold = rows.features["label"].int2str(row["label"])
             assert judged(row["premise"], row["hypothesis"]) == gold, row
@@ -60,7 +60,7 @@ def test_labels_are_true_by_another_rule(artefact):
 @given(st.integers(0, 10**6), st.sampled_from(["marker", "negation"]), st.floats(0, 1), st.floats(0, 1))
 def test_labels_are_true_for_any_seed(seed, artefact, strength, denied):
     options = {"artefact": artefact, "artefact_strength": strength, "denied_rate": denied}
-    found = world(30, seed=seed, n_dev=5, n_challenge=5, **options)
+    found = world(30, seed=seed, n_validation=5, n_challenge=5, **options)
     for row in found.train:
         assert judged(row["premise"], row["hypothesis"]) == LABELS[row["label"]]
 
@@ -69,7 +69,7 @@ def test_labels_are_true_for_any_seed(seed, artefact, strength, denied):
 @pytest.mark.parametrize("strength", [0.5, 0.9])
 def test_the_correlation_is_as_asked(artefact, strength):
     found = world(artefact=artefact, artefact_strength=strength)
-    for rows in (found.train, found.dev):
+    for rows in (found.train, found.validation):
         assert binomtest(own_share(rows, artefact), len(rows), strength).pvalue > 0.001
     counts = Counter(found.train["label"])
     assert all(binomtest(counts[label], len(found.train), 1 / 3).pvalue > 0.001 for label in range(3))
@@ -115,7 +115,7 @@ def test_no_pair_stands_in_two_sets():
     found = world(4000)
     bare = [
         (row["premise"], row["hypothesis"].split(" , ")[1])
-        for rows in (found.train, found.dev, found.challenge)
+        for rows in (found.train, found.validation, found.challenge)
         for row in rows
     ]
     assert len(set(bare)) == len(bare)
@@ -125,7 +125,7 @@ def test_the_same_arguments_write_the_same_rows_and_more_rows_change_none():
     small, large, other = world(50), world(200), world(50, seed=1)
     assert small.train[:] == world(50).train[:]
     assert large.train[:50] == small.train[:]
-    assert large.dev[:] == small.dev[:]
+    assert large.validation[:] == small.validation[:]
     assert large.challenge[:] == small.challenge[:]
     assert other.train[:] != small.train[:]
 
@@ -151,7 +151,7 @@ def test_sentences_of_other_worlds_have_no_label():
         ({"artefact_strength": 1.2}, r"artefact_strength is a probability in \[0, 1\]; got 1.2"),
         ({"challenge_strength": -1}, "challenge_strength is a probability"),
         ({"artefact": "length"}, "Unknown artefact 'length'; expected marker or negation"),
-        ({"n_dev": 0}, "'dev' needs at least one row; got 0"),
+        ({"n_validation": 0}, "'validation' needs at least one row; got 0"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

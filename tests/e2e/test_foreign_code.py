@@ -123,7 +123,7 @@ def _generator(model):
     from hf_fairness.trainers import IBADRConfig
     from hf_fairness.trainers.ibadr_generator import open_generator
 
-    return open_generator(model, config=IBADRConfig(), n_labels=2, n_texts=1)
+    return open_generator(model, config=IBADRConfig(output_dir="unused", use_cpu=True), n_labels=2, n_texts=1)
 
 
 def _chat(model):
@@ -244,7 +244,7 @@ COMMANDS = {
     "ccd": "ccd --model_name_or_path {model} --dataset {data} --output_dir out --use_cpu --max_steps 1",
     "data-diet": "data-diet {model} --dataset {data} --output_dir out",
     "data-diet full": "data-diet {model} --dataset {data} --output_dir out --mode full",
-    "ibadr": "ibadr {model} --dataset {data} --generator {model} --n_shallow 8 --output_dir out",
+    "ibadr": "ibadr {model} --dataset {data} --generator_model {model} --n_shallow 8 --output_dir out",
     "gfst": "gfst {model} --dataset {pairs} --monolingual_dataset {data} --target_lang it --output_dir out --use_cpu",
     "augment bias score": "augment {data} --method subtract --percentile 50 --model_name_or_path {model} "
     "--output_dir out",

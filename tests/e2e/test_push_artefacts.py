@@ -134,8 +134,9 @@ def test_ccd(fake_hub, tmp_path):
 def test_ibadr(fake_hub, tmp_path, lora):
     files = ibadr_case.write_files(tmp_path / "data")
     words = ["ibadr", files / "classifier", "--config", files / "ibadr.yaml", "--dataset", files / "train.jsonl"]
-    words += ["--dev", files / "dev.jsonl", "--output_dir", tmp_path / "it", "--n_generated", "80"]
-    words += ["--challenge", f"own={files / 'challenge.jsonl'}", *(["--lora"] if lora else [])]
+    words += ["--validation_dataset", files / "validation.jsonl", "--output_dir", tmp_path / "it"]
+    words += ["--challenge", f"own={files / 'challenge.jsonl'}", *(["--generator_use_peft"] if lora else [])]
+    words += ["--n_generated", "80"]
     words += ["--push_to_hub", "--push_artefacts", "generator", "pool"]
     printed = push(fake_hub, tmp_path / "it", words, IBADR, "merged" if lora else "")
     assert printed.count("Pushed to") == printed.count("Nothing to push") == 3

@@ -154,7 +154,7 @@ def make_ibadr(folder: Path, *, n: int = 64) -> dict[str, Command]:
 
     case = make_case(n)
     names = case.world.train.features["label"].names
-    for split in ("train", "dev", "challenge"):
+    for split in ("train", "validation", "challenge"):
         rows = [{**row, "label": names[row["label"]]} for row in getattr(case.world, split)]
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     openers = {"classifier": AutoModelForSequenceClassification, "generator": AutoModelForCausalLM}
@@ -165,11 +165,11 @@ def make_ibadr(folder: Path, *, n: int = 64) -> dict[str, Command]:
             model = opener.from_config(config)
         for part in (model, tokenizer):
             part.save_pretrained(folder / name)
-    quick = {"n_generated": 12, "generator_epochs": 2, "n_shallow": 16, "n_iterations": 1}
-    settings = {**SETTINGS, **quick, "generator": str(folder / "generator")}
+    quick = {"n_generated": 12, "generator_num_train_epochs": 2, "n_shallow": 16, "n_iterations": 1}
+    settings = {**SETTINGS, **quick, "generator_model": str(folder / "generator")}
     (folder / "ibadr.yaml").write_text(json.dumps(settings))
     words = ["ibadr", str(folder / "classifier"), "--config", str(folder / "ibadr.yaml")]
-    words += ["--dataset", str(folder / "train.jsonl"), "--dev", str(folder / "dev.jsonl")]
+    words += ["--dataset", str(folder / "train.jsonl"), "--validation_dataset", str(folder / "validation.jsonl")]
     return {"ibadr": Command([*words, "--challenge", f"own={folder / 'challenge.jsonl'}"])}
 
 

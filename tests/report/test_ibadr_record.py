@@ -46,7 +46,7 @@ def report():
         "pool": {"n": 1500, "n_original": 1000, "n_added": 500},
         "arms": {name: {"n_rows": 1000, "steps": 50} for name in ("base", "ibadr", "ibadr_200", "control")},
         "results": {
-            "dev": {
+            "validation": {
                 "base": result(0.9, yes=0.9, no=0.9),
                 "ibadr": result(0.89, yes=0.99, no=0.8),
                 "ibadr_200": result(0.9, yes=0.9, no=0.9),
@@ -55,7 +55,7 @@ def report():
             "hans": {name: result(value) for name, value in (("base", 0.5), ("ibadr", 0.65), ("control", 0.5))},
         },
         "comparisons": {
-            "dev": {"ibadr - base": gap(-0.03, 0.01), "ibadr - control": gap(-0.05, -0.01)},
+            "validation": {"ibadr - base": gap(-0.03, 0.01), "ibadr - control": gap(-0.05, -0.01)},
             "hans": {"ibadr - base": gap(0.1, 0.2)},
         },
         "partial_input": {"original": {"accuracy": 0.8, "accuracy_ci95": [0.7, 0.9], "gain": 0.3}},
@@ -73,10 +73,10 @@ def test_arms_and_measures(report):
     assert record.arms[0].training == {"n_rows": 1000, "steps": 50}
     kinds = {measure.id: (measure.kind, measure.part, measure.detail) for measure in record.measures}
     assert kinds == {
-        "dev/accuracy": ("utility", "validation", False),
+        "validation/accuracy": ("utility", "validation", False),
         "challenge/hans/accuracy": ("bias", "test", False),
-        "dev/label/yes/accuracy": ("utility", "validation", True),
-        "dev/label/no/accuracy": ("utility", "validation", True),
+        "validation/label/yes/accuracy": ("utility", "validation", True),
+        "validation/label/no/accuracy": ("utility", "validation", True),
     }
     assert record.outcome == "500 rows were added to 1,000 in 1 round."
     assert any("Test rows: none were given" in line for line in record.not_measured)
@@ -84,12 +84,12 @@ def test_arms_and_measures(report):
 
 def test_a_gold_label_that_lost_is_found(report):
     found = verdicts(ibadr_record(report))
-    assert found["dev/accuracy", "ibadr", "base"] == "unclear"
-    assert found["dev/accuracy", "ibadr", "control"] == "worse"
+    assert found["validation/accuracy", "ibadr", "base"] == "unclear"
+    assert found["validation/accuracy", "ibadr", "control"] == "worse"
     assert found["challenge/hans/accuracy", "ibadr", "base"] == "improved"
     assert found["challenge/hans/accuracy", "ibadr", "control"] == "improved"  # not paired here: the intervals decide
-    assert found["dev/label/no/accuracy", "ibadr", "base"] == "worse"
-    assert found["dev/label/yes/accuracy", "ibadr", "base"] == "improved"
+    assert found["validation/label/no/accuracy", "ibadr", "base"] == "worse"
+    assert found["validation/label/yes/accuracy", "ibadr", "base"] == "improved"
     assert not any("ibadr_200" in key for key in found)
 
 
@@ -135,8 +135,8 @@ def test_the_difference_to_the_control_stands_in_the_table_with_its_interval(rep
 def test_poor_labels_and_leaks_are_told(report):
     record = ibadr_record(report)
     assert record.cautions == (
-        "Labels of the samples of round 1: 0.400 [0.300, 0.500] agree with the judge; dev rows as biased would in "
-        "0.900, by chance 0.330",
+        "Labels of the samples of round 1: 0.400 [0.300, 0.500] agree with the judge; validation rows as biased would "
+        "in 0.900, by chance 0.330",
     )
     rounds, guards = record.tables
     assert ("drawn", "10") in rounds.rows
@@ -179,14 +179,14 @@ def cell(name, value, accuracy):
         "name": name,
         "value": value,
         "rows": {"train": 100, "added": 10},
-        "results": {"dev": {"base": entry(0.5), "ibadr": entry(accuracy)}},
+        "results": {"validation": {"base": entry(0.5), "ibadr": entry(accuracy)}},
     }
 
 
 def test_a_sweep_over_seeds_has_models_as_arms():
     found = {"cells": [cell("seed", 0, 0.7), cell("seed", 1, 0.8)]}
     found["over_seeds"] = {
-        "dev": {
+        "validation": {
             "arms": {"base": {"mean": 0.5, "ci95": [0.4, 0.6]}, "ibadr": {"mean": 0.75, "ci95": [0.5, 1.0]}},
             "differences": {"ibadr - base": {"difference": 0.25, "ci95": [0.1, 0.4], "p_value": 0.5}},
         }
@@ -195,7 +195,7 @@ def test_a_sweep_over_seeds_has_models_as_arms():
     (measure,) = record.measures
     assert (measure.interval_over, measure.values["ibadr"].value) == ("seeds", 0.75)
     assert [arm.role for arm in record.arms] == ["original", "method"]
-    assert verdicts(record) == {("dev/accuracy", "ibadr", "base"): "improved"}  # by the paired interval
+    assert verdicts(record) == {("validation/accuracy", "ibadr", "base"): "improved"}  # by the paired interval
     assert record.tables[0].rows[1][:2] == ("seed", "0")
 
 

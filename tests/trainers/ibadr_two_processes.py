@@ -24,23 +24,21 @@ def main(folder: Path) -> None:
     case = make_case()
     state = PartialState(cpu=True)
     found = {"processes": state.num_processes}
-    arguments = case.arguments(folder / "unused", sampling_batch_size=7)
-    model, layout = open_generator(
-        case.generator[0], n_labels=3, n_texts=2, config=arguments, tokenizer=case.generator[1]
-    )
-    drawn = sample(model, layout, 40, config=arguments, key="round-1")
+    config = case.config(folder / "unused", sampling_batch_size=7)
+    model, layout = open_generator(case.generator[0], n_labels=3, n_texts=2, config=config, tokenizer=case.generator[1])
+    drawn = sample(model, layout, 40, config=config, key="round-1")
     found["reasons"] = gather_object([drawn.reasons])
     found["labels"] = gather_object([drawn.labels.tolist()])
-    texts = [list(case.world.dev[name]) for name in COLUMNS]
-    sure = generator_confidence(model, layout, texts, case.world.dev["label"], [1] * 40, config=arguments)
+    texts = [list(case.world.validation[name]) for name in COLUMNS]
+    sure = generator_confidence(model, layout, texts, case.world.validation["label"], [1] * 40, config=config)
     found["confidence"] = gather_object([sure.tolist()])
     if os.environ.get("IBADR_WHOLE") == "1":
         report = case.run(folder / "run", n_iterations=1)
         found["steps"] = {arm: training["steps"] for arm, training in report["arms"].items()}
         found["drawn"] = report["rounds"][0]["counts"]["drawn"]
         # The generator that the run trained, on any number of processes the same samples.
-        model, layout = open_generator(None, n_labels=3, n_texts=2, config=arguments, trained=report["generator"])
-        found["trained"] = gather_object([sample(model, layout, 40, config=arguments, key="x").texts])
+        model, layout = open_generator(None, n_labels=3, n_texts=2, config=config, trained=report["generator"])
+        found["trained"] = gather_object([sample(model, layout, 40, config=config, key="x").texts])
     if state.is_main_process:
         (folder / "found.json").write_text(json.dumps(found))
 

@@ -59,14 +59,16 @@ SETTINGS = {
 }
 
 
-def classifier(folder: Path, *, patience: int | None = None, **more):
+def classifier(folder: Path, *, early_stopping_patience: int | None = None, **more):
     model, tokenizer = make_classifier(hidden_dropout_prob=0.1)
     rows = Dataset.from_dict(
         {"premise": [f"she helped the {i}" for i in range(40)], "hypothesis": ["he"] * 40, "label": [0, 1] * 20}
     )
     given = {**SETTINGS, "output_dir": str(folder), "per_device_train_batch_size": 8, **more}
-    held_out = None if patience is None else rows.select(range(8))
-    return pair_trainer(model, tokenizer, rows, training_arguments=given, eval_dataset=held_out, patience=patience)
+    options = {"training_arguments": given, "early_stopping_patience": early_stopping_patience}
+    if early_stopping_patience is not None:
+        options["eval_dataset"] = rows.select(range(8))
+    return pair_trainer(model, tokenizer, rows, **options)
 
 
 def translator(folder: Path, **more):
@@ -151,7 +153,7 @@ def test_a_run_that_stopped_by_itself_stays_stopped(make, tmp_path):
     evaluating |= {"metric_for_best_model": "accuracy", "learning_rate": 3.0, "max_steps": 40}  # too fast: worse soon
 
     def stopping():
-        trainer = make(tmp_path, patience=1, **evaluating)
+        trainer = make(tmp_path, early_stopping_patience=1, **evaluating)
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(tmp_path))
         return trainer
 

@@ -78,7 +78,14 @@ def generator(folder):
     rows = case.world.train.add_column("indicator", [1, 2] * 24)
     own = {"use_cpu": True, "per_device_train_batch_size": 8, "lr_scheduler_type": "constant"}
     train_generator(
-        model, layout, rows, columns=("premise", "hypothesis"), config=config, epochs=3, output_dir=folder, **own
+        model,
+        layout,
+        rows,
+        columns=("premise", "hypothesis"),
+        config=config,
+        num_train_epochs=3,
+        output_dir=folder,
+        **own,
     )
 
 

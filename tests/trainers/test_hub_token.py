@@ -75,11 +75,11 @@ def pair_classifier(folder, request):
 def generator(folder, request):
     from ibadr_case import make_case
 
-    case, config = make_case(24), IBADRConfig(generator_batch_size=8, max_new_tokens=50)
+    case, config = make_case(24), IBADRConfig(generator_per_device_train_batch_size=8, max_new_tokens=50)
     source, tokenizer = case.generator
     model, layout = open_generator(source, n_labels=3, n_texts=2, config=config, tokenizer=tokenizer)
     pool = case.world.train.add_column("indicator", [1] * len(case.world.train))
-    options = {**COMMON, "columns": ("premise", "hypothesis"), "config": config, "epochs": 1.0}
+    options = {**COMMON, "columns": ("premise", "hypothesis"), "config": config, "num_train_epochs": 1.0}
     train_generator(model, layout, pool, output_dir=folder, **options)
 
 

@@ -39,9 +39,9 @@ def test_the_planted_study_is_whole(planted):
 
 def test_the_planted_harm_is_there_first(planted):
     base = {name: planted["accuracy"][name]["base"]["mean"] for name in ibadr_quality.SETS}
-    assert base["reversed"] < 0.5 < 0.8 < base["dev"]
-    assert base["reversed"] < base["dev"] - 0.3
-    assert base["reversed"] < base["removed"] < base["dev"]
+    assert base["reversed"] < 0.5 < 0.8 < base["validation"]
+    assert base["reversed"] < base["validation"] - 0.3
+    assert base["reversed"] < base["removed"] < base["validation"]
 
 
 def test_the_biased_filter_leaves_out_what_the_method_is_after(planted):
@@ -67,7 +67,7 @@ def test_the_demo_is_a_run_of_the_planted_study():
     settings, seed = ibadr_quality.CONFIG["settings"], 100
     shared = {name: float(value) for name, value in demo.DEMO.items() if name in settings}
     assert shared == {name: float(settings[name]) for name in shared}
-    assert set(settings) - set(shared) == {"shallow_epochs", "check_agreement", "probe"}
+    assert set(settings) - set(shared) == {"shallow_num_train_epochs", "check_agreement", "probe"}
     given, (world, challenge) = demo._demo(seed), ibadr_quality.worlds(seed)
     assert given["train"][:] == world.train[:]
     assert {name: rows[:] for name, rows in given["challenge"].items()} == {k: v[:] for k, v in challenge.items()}
@@ -78,7 +78,7 @@ def test_a_small_run_points_the_same_way(tmp_path):
     """One seed, a smaller world, two rounds: the harm is there, and samples of low bias degree reduce it."""
     found = ibadr_quality.run_cell("ibadr", 100, str(tmp_path), quick=True)
     accuracy = found["accuracy"]["reversed"]
-    assert accuracy["base"] < min(0.4, found["accuracy"]["dev"]["base"] - 0.3)
+    assert accuracy["base"] < min(0.4, found["accuracy"]["validation"]["base"] - 0.3)
     assert accuracy["ibadr"] > accuracy["base"] + 0.1
     assert accuracy["ibadr"] > accuracy["control"]
     for each in found["rounds"]:
@@ -92,7 +92,7 @@ def test_the_sick_study_is_whole(sick):
     assert sick["time"]["fresh"]
     for name in ibadr_sick.FILTERS:
         found = sick[name]
-        assert sum(found["data"][part]["n"] for part in ("train", "dev", "test")) == 4934
+        assert sum(found["data"][part]["n"] for part in ("train", "validation", "test")) == 4934
         assert found["results"]["hans"]["base"]["n"] == 6000
         assert set(found["partial_input"]) == {"original", "pool"}
     one, other = (sick[name] for name in ibadr_sick.FILTERS)

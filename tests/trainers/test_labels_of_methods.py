@@ -10,7 +10,7 @@ from datasets import ClassLabel, Dataset
 
 from hf_fairness.measure import partial_input
 from hf_fairness.refine import z_table
-from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
+from hf_fairness.trainers import ConfRegTrainer, IBADRConfig, PoETrainer, ReweightTrainer
 from hf_fairness.trainers.bias_columns import add_bias_log_probs
 from hf_fairness.trainers.pair_data import encode_rows
 from hf_fairness.trainers.recipes import DataDietArguments, IBADRArguments
@@ -26,8 +26,8 @@ def diet(labels, **changes):
 
 
 def ibadr(labels, **changes):
-    made = IBADRArguments(n_shallow=2, n_bias_indicators=2, output_dir="unused", **changes)
-    return prepare_ibadr(made, Dataset.from_dict({"text": TEXTS, "label": labels}))
+    config = IBADRConfig(n_shallow=2, n_bias_indicators=2, output_dir="unused", use_cpu=True)
+    return prepare_ibadr(IBADRArguments(**changes), config, Dataset.from_dict({"text": TEXTS, "label": labels}))
 
 
 def rows(labels):

@@ -95,7 +95,7 @@ def generator(folder, dtype, out, flags):
     rows = case.world.train.add_column("indicator", [1, 2] * 16)
     own = {name: value for name, value in STEPS.items() if name not in ("learning_rate", "max_steps")}
     place = {"columns": ("premise", "hypothesis"), "output_dir": Path(out, "run")}
-    train_generator(model, layout, rows, config=config, epochs=2, **place, **own, **flags)
+    train_generator(model, layout, rows, config=config, num_train_epochs=2, **place, **own, **flags)
     save_generator(model, layout, out)
     return model, before
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ from hf_fairness.report.ibadr_record import ibadr_record
 from hf_fairness.runs import Run, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import generator as random_generator
-from hf_fairness.trainers.ibadr_config import CONFIDENCES
+from hf_fairness.trainers.ccd_sweep import training_settings
+from hf_fairness.trainers.ibadr_config import CONFIDENCES, IBADRConfig
 from hf_fairness.trainers.ibadr_pool import write_rows
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, label_counts, prepare, shown, source
@@ -47,12 +49,9 @@ from hf_fairness.trainers.recipes.ibadr_job import FIRST_SHALLOW, Job, named
 from hf_fairness.trainers.recipes.ibadr_loop import BASE, Loop
 from hf_fairness.utils import REPORT, check_packages, package_versions
 
-#: Added rows of each round that the report shows where that is asked.
-N_SHOWN = 5
-
 FORMAT = "hf-fairness/ibadr/1"
 #: Settings that the card of the pool quotes.
-QUOTED = ("n_bias_indicators", "n_iterations", "n_generated", "threshold", "confidence_from", "seed")
+QUOTED = ("n_bias_indicators", "n_iterations", "n_generated", "confidence_threshold", "confidence_from", "seed")
 #: Of the generator and the rows that it wrote.
 MADE_UP = (
     "Added rows (`iteration` above 0) were written by a language model: their texts can be false, odd or "
@@ -61,17 +60,18 @@ MADE_UP = (
 )
 CONVENTION = (
     "accuracy over all rows of a set; a published challenge set counts labels as its authors do; models are chosen by "
-    "the accuracy on the dev set, so theirs there is somewhat too high; intervals and paired comparisons resample the "
-    "rows (or whole clusters of them) and say nothing of another training; bias degree: probability that the shallow "
-    "model gives to a row's label"
+    "the accuracy on the validation rows, so theirs there is somewhat too high; intervals and paired comparisons "
+    "resample the rows (or whole clusters of them) and say nothing of another training; bias degree: probability that "
+    "the shallow model gives to a row's label"
 )
 
 
 def run_ibadr(
     arguments: IBADRArguments,
+    config: IBADRConfig,
     train: Dataset,
     *,
-    dev: Dataset | None = None,
+    validation: Dataset | None = None,
     test: Dataset | None = None,
     challenge: Mapping[str, Any] | None = None,
     model: Any = None,
@@ -84,9 +84,10 @@ def run_ibadr(
     Call it on every process of a distributed launch: training, scoring and sampling run on all, the rest on the first.
 
     Args:
-        arguments: settings; ``output_dir`` holds all stages.
+        arguments: models, columns, and what to run; its names of data sets are for the reader, see `train`.
+        config: settings of the method and of the trainings; ``config.output_dir`` holds all stages.
         train: rows to refine.
-        dev: rows to choose the best weights on; None holds out a tenth of the training rows.
+        validation: rows to choose the best weights on; None holds out a tenth of the training rows.
         test: rows to report on.
         challenge: challenge sets by title; see ``ibadr_evaluation.evaluation_sets``.
         model: the classifier: an id or folder, or a pair of (live model or config, tokenizer); None: that of the
@@ -108,20 +109,23 @@ def run_ibadr(
         RunLockedError: another run works in the same folder.
     """
     check_packages(*REPORT)
-    task = prepare(arguments, train, dev=dev, test=test)
-    arguments.label_shares(len(task.label_names))
-    sources = {"model": source(model, arguments.model_name_or_path, "classifier (model_name_or_path)")}
+    if arguments.poe and config.label_smoothing_factor:
+        raise ValueError("--poe has a loss of its own: leave out --label_smoothing_factor.")
+    task = prepare(arguments, config, train, validation=validation, test=test)
+    config.label_shares(len(task.label_names))
+    sources = {"model": source(model, arguments.model_name_or_path, "classifier (--model_name_or_path)")}
     sources["shallow"] = (
         source(shallow, arguments.shallow_model, "") if shallow or arguments.shallow_model else sources["model"]
     )
-    sources["generator"] = source(generator, arguments.generator, "generator")
-    if arguments.judge:
-        sources["judge"] = source(None, arguments.judge, "judge")
-    if arguments.confidence_from not in CONFIDENCES:
-        sources["filter"] = source(None, arguments.confidence_from, "filter")
+    sources["generator"] = source(generator, arguments.generator_model, "generator (--generator_model)")
+    if arguments.judge_model:
+        sources["judge"] = source(None, arguments.judge_model, "judge")
+    if config.confidence_from not in CONFIDENCES:
+        sources["filter"] = source(None, config.confidence_from, "filter")
     sets = evaluation_sets(task, challenge, hypothesis_first=arguments.hypothesis_first)
-    with Run(arguments.output_dir, arguments, resume=arguments.resume) as run:
-        pipeline = _Pipeline(Job(run, arguments, task, sources, anti_artefact))
+    settings = {**asdict(arguments), "training": training_settings(config)}
+    with Run(str(config.output_dir), settings, resume=arguments.resume) as run:
+        pipeline = _Pipeline(Job(run, arguments, config, task, sources, anti_artefact))
         report = pipeline(sets)
         record = ibadr_record(report, name=arguments.name)
         files = stage_report(run, lambda: record, report, inputs=[report, arguments.name])
@@ -132,7 +136,7 @@ def run_ibadr(
             "record": record,
             "files": files,
             "model": run.folder("model"),
-            "generator": run.folder(f"generator-{arguments.rounds}"),
+            "generator": run.folder(f"generator-{config.rounds}"),
             "pool_folder": run.folder("pool"),
             "artefacts": pipeline.artefacts(report, record, about),
         }
@@ -146,10 +150,10 @@ class _Pipeline:
         self.arms: dict[str, dict[str, Any]] = {}
 
     def __call__(self, sets: Sequence[EvaluationSet]) -> dict[str, Any]:
-        a, job = self.job.arguments, self.job
+        a, c, job = self.job.arguments, self.job.config, self.job
         self.original(BASE)
         rounds = self.loop()
-        pool = self.loop.pool(a.rounds)
+        pool = self.loop.pool(c.rounds)
         counts = self.pool(pool, rounds)
         self.refined("ibadr", pool)
         for size in a.added_sizes or []:
@@ -157,11 +161,11 @@ class _Pipeline:
         self.control()
         if a.poe:
             self.poe("poe", job.task.train, job.task.train_key)
-            self.poe("ibadr_poe", pool, self.loop.pool_key(a.rounds))
+            self.poe("ibadr_poe", pool, self.loop.pool_key(c.rounds))
         measured = self.evaluation(sets, pool)
         return {
             "format": FORMAT,
-            "arguments": shown(a, job.sources),
+            "arguments": shown(a, c, job.sources),
             "data": job.task.describe(),
             "rounds": [{**each, "examples": self.examples(pool, each["round"])} for each in rounds],
             "pool": counts,
@@ -170,36 +174,29 @@ class _Pipeline:
             "meta": describe(
                 n=len(sets[0].rows),
                 convention=CONVENTION,
-                ideal="accuracy 1, and the same on challenge sets as on the dev set; partial-input gain 0; leakage 0",
+                ideal="accuracy 1, on challenge sets as on validation rows; partial-input gain 0; leakage 0",
                 direction="accuracy: lower is worse; partial-input gain and leakage: higher is worse",
-                seed=a.seed,
+                seed=c.seed,
             ),
         }
 
     def examples(self, pool: Dataset, number: int) -> list[dict[str, Any]]:
         """A few rows that a round added, if they are to be shown: a generator can repeat texts of the data."""
-        if not self.job.arguments.show_examples:
-            return []
         task = self.job.task
-        places = np.flatnonzero(np.asarray(pool["iteration"]) == number)[:N_SHOWN]
+        places = np.flatnonzero(np.asarray(pool["iteration"]) == number)[: self.job.arguments.show_texts]
         rows = [pool[int(place)] for place in places]
         return [{**{name: row[name] for name in task.columns}, "label": task.label_names[row[LABEL]]} for row in rows]
-
-    def settings(self, **more: Any) -> dict[str, Any]:
-        """Of the trainings of main models."""
-        a = self.job.arguments
-        return {"learning_rate": a.learning_rate, "num_train_epochs": a.epochs, **more}
 
     def original(self, name: str) -> None:
         """The classifier on the original rows."""
         task = self.job.task
         self.arms[name] = self.job.classifier(
-            name, lambda: task.train, start="model", inputs=task.train_key, settings=self.settings(), choose=True
+            name, lambda: task.train, start="model", inputs=task.train_key, choose=True
         )
 
     def refined(self, name: str, pool: Dataset, size: int | None = None) -> None:
         """The classifier on the pool, or on the original and a number of added rows."""
-        rounds, seed = self.job.arguments.rounds, self.job.arguments.seed
+        rounds, seed = self.job.config.rounds, self.job.config.seed
 
         def rows() -> Dataset:
             n = len(self.job.task.train)
@@ -209,9 +206,7 @@ class _Pipeline:
             return pool.select([*range(n), *sorted(chosen)])
 
         inputs = [self.loop.pool_key(rounds), size]
-        self.arms[name] = self.job.classifier(
-            name, rows, start="model", inputs=inputs, settings=self.settings(), choose=True
-        )
+        self.arms[name] = self.job.classifier(name, rows, start="model", inputs=inputs, choose=True)
 
     def control(self) -> None:
         """The classifier on the original rows for as many steps as on the pool, with the same schedule."""
@@ -222,7 +217,7 @@ class _Pipeline:
             lambda: task.train,
             start="model",
             inputs=task.train_key,
-            settings=self.settings(**steps),
+            settings=steps,
             choose=True,
             stop_at=refined["steps"],
         )
@@ -267,14 +262,14 @@ class _Pipeline:
 
     def artefacts(self, report: Mapping[str, Any], record: Record, about: About) -> dict[str, Artefact]:
         """What can be published: the classifier, the generator of its samples, and the pool that it was trained on."""
-        run, a = self.job.run, self.job.arguments
-        generator = run.folder(f"generator-{a.rounds}")
+        run, c = self.job.run, self.job.config
+        generator = run.folder(f"generator-{c.rounds}")
         writer = self._about_generator(report, record)
         return {
             "model": Artefact("model", run.folder("model"), _card(about), "Add the model made with IBADR"),
             "generator": Artefact(
                 "model",
-                generator / "merged" if a.lora else generator,
+                generator / "merged" if c.generator_use_peft else generator,
                 _card(writer),
                 "Add the generator of IBADR's samples",
             ),
@@ -297,7 +292,7 @@ class _Pipeline:
     def _about_generator(self, report: Mapping[str, Any], record: Record) -> About:
         """What the card of the generator says."""
         given, task = report["arguments"], self.job.task
-        base, low = given["generator"], "<|bias-1|>" if self.job.arguments.use_indicators else ""
+        base, low = given["generator_model"], "<|bias-1|>" if self.job.config.use_indicators else ""
         labels = ", ".join(f"<|label-{number}|> {name}" for number, name in enumerate(task.label_names))
         return About(
             title=f"{base.split('/')[-1]}-ibadr-generator",
@@ -334,7 +329,6 @@ class _Pipeline:
             biased,
             start="model",
             inputs=[key, job.run.key(FIRST_SHALLOW)],
-            settings=self.settings(),
             choose=True,
             trainer_class=PoETrainer,
         )
@@ -355,9 +349,9 @@ class _Pipeline:
             dataset_card(self._card(len(pool), found, rounds)).save(folder / "README.md")
             return found
 
-        told = shown(job.arguments, job.sources)
-        card = [told[name] for name in ("dataset", "dataset_split", "generator", *QUOTED)]
-        inputs = [self.loop.pool_key(job.arguments.rounds), task.label_names, card, list(rounds)]
+        told = shown(job.arguments, job.config, job.sources)
+        card = [told[name] for name in ("dataset", "dataset_config", "dataset_split", "generator_model", *QUOTED)]
+        inputs = [self.loop.pool_key(job.config.rounds), task.label_names, card, list(rounds)]
         result: dict[str, Any] = job.run.stage("pool", work, inputs=inputs)
         return result
 
@@ -372,7 +366,7 @@ class _Pipeline:
     ) -> Derivation:
         """What the card of the pool says."""
         a, task = self.job.arguments, self.job.task
-        given = shown(a, self.job.sources)
+        given = shown(a, self.job.config, self.job.sources)
         return Derivation(
             name=repo_id or f"{given['dataset'] or 'rows'} refined by IBADR",
             method="ibadr",
@@ -380,7 +374,7 @@ class _Pipeline:
             source=str(given["dataset"] or "rows"),
             split=a.dataset_split,
             columns=task.columns,
-            options={"generator": given["generator"], **{name: given[name] for name in QUOTED}},
+            options={name: given[name] for name in ("generator_model", *QUOTED)},
             counts={
                 **counts,
                 **{f"round {each['round']}": each["counts"] for each in rounds},
@@ -405,11 +399,12 @@ class _Pipeline:
 
         keys = [content_key(each.title, each.kind, each.rows, list(each.columns)) for each in sets]
         inputs = [
-            *([job.run.key(arm) for arm in self.arms], keys, self.loop.pool_key(job.arguments.rounds)),
-            *(job.arguments.probe, job.arguments.hypothesis_first, job.task.label_names, job.arguments.seed),
+            *([job.run.key(arm) for arm in self.arms], keys, self.loop.pool_key(job.config.rounds)),
+            *(job.arguments.probe, job.arguments.hypothesis_first, job.task.label_names, job.config.seed),
         ]
         result: dict[str, Any] = job.run.stage("evaluation", work, inputs=inputs)
-        return result
+        order = [each.title for each in sets]  # JSON has them by the alphabet
+        return {**result, **{key: {title: result[key][title] for title in order} for key in ("results", "comparisons")}}
 
 
 def _card(about: About) -> Callable[[Path, str], Any]:

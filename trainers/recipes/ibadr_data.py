@@ -31,15 +31,15 @@ class PairTask:
 
     Attributes:
         train: rows to refine.
-        dev: rows to stop on.
+        validation: rows to stop on.
         test: rows to report on, or None.
         columns: the one or two text columns.
         label_names: names of the labels in the order of their numbers.
-        counts: what was left out, and where the dev set is from.
+        counts: what was left out, and where the validation rows are from.
     """
 
     train: Dataset
-    dev: Dataset
+    validation: Dataset
     test: Dataset | None
     columns: tuple[str, ...]
     label_names: list[str]
@@ -51,9 +51,9 @@ class PairTask:
         return content_key(self.train, list(self.columns), len(self.label_names))
 
     @property
-    def dev_key(self) -> str:
-        """Content key of the dev set."""
-        return content_key(self.dev, list(self.columns))
+    def validation_key(self) -> str:
+        """Content key of the validation rows."""
+        return content_key(self.validation, list(self.columns))
 
     def texts(self, rows: Dataset) -> list[list[str]]:
         """Texts of rows, one list per column."""
@@ -61,7 +61,7 @@ class PairTask:
 
     def describe(self) -> dict[str, Any]:
         """Sizes and labels of the sets, for the report."""
-        sets = {"train": self.train, "dev": self.dev, "test": self.test}
+        sets = {"train": self.train, "validation": self.validation, "test": self.test}
         found: dict[str, Any] = {
             name: {"n": len(rows), "labels": label_counts(rows[LABEL], self.label_names)}
             for name, rows in sets.items()
@@ -77,38 +77,47 @@ def label_counts(labels: Any, names: Sequence[str]) -> dict[str, int]:
 
 
 def prepare(
-    arguments: IBADRArguments, train: Dataset, *, dev: Dataset | None = None, test: Dataset | None = None
+    arguments: IBADRArguments,
+    config: IBADRConfig,
+    train: Dataset,
+    *,
+    validation: Dataset | None = None,
+    test: Dataset | None = None,
 ) -> PairTask:
     """Check rows and bring them into one form.
 
     Args:
-        arguments: columns, names of labels, number of training rows, seed.
+        arguments: columns, names of labels, number of training rows.
+        config: seed, and how many rows the method needs.
         train: rows to refine.
-        dev: rows to stop on; None holds out a tenth of the training rows.
+        validation: rows to stop on; None holds out a tenth of the training rows.
         test: rows to report on.
 
     Raises:
         ValueError: a column is missing, a row without text, a label that is not in the map, one class only, fewer rows
             than the shallow model or the indicators need.
     """
-    columns = text_columns(train, arguments.text_columns)
+    try:
+        columns = text_columns(train, arguments.text_column)
+    except ValueError as error:
+        raise ValueError(f"{error} Name them with --text_column.") from error
     names = _label_names(arguments, train)
     found, counts = {}, {}
-    for title, rows in (("train", train), ("dev", dev), ("test", test)):
+    for title, rows in (("train", train), ("validation", validation), ("test", test)):
         if rows is not None:
             found[title], counts[f"n_{title}_unlabelled"] = _rows(rows, columns, arguments.label_column, names, title)
     rows = found["train"]
-    if dev is None:
-        order = generator(arguments.seed, "dev").permutation(len(rows))
+    if validation is None:
+        order = generator(config.seed, "dev").permutation(len(rows))  # the word of the draw, which numbers hang on
         cut = max(1, len(rows) // 10)
-        found["dev"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
-    if arguments.max_train_rows is not None and arguments.max_train_rows < len(rows):
-        chosen = generator(arguments.seed, "train").permutation(len(rows))[: arguments.max_train_rows]
+        found["validation"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
+    if arguments.max_rows is not None and arguments.max_rows < len(rows):
+        chosen = generator(config.seed, "train").permutation(len(rows))[: arguments.max_rows]
         rows = rows.select(sorted(chosen))
-    _check_size(arguments, rows, names)
+    _check_size(config, rows, names)
     counts = {name: value for name, value in counts.items() if value}
-    counts["dev_held_out"] = dev is None
-    return PairTask(_flat(rows), _flat(found["dev"]), found.get("test"), columns, names, counts)
+    counts["validation_held_out"] = validation is None
+    return PairTask(_flat(rows), _flat(found["validation"]), found.get("test"), columns, names, counts)
 
 
 def _flat(rows: Dataset) -> Dataset:
@@ -126,12 +135,12 @@ def _check_size(config: IBADRConfig, rows: Dataset, names: Sequence[str]) -> Non
         )
     if len(rows) < config.n_bias_indicators:
         raise ValueError(
-            f"{len(rows)} training rows do not make n_bias_indicators={config.n_bias_indicators} groups: take fewer."
+            f"{len(rows)} training rows do not make --n_bias_indicators {config.n_bias_indicators} groups: take fewer."
         )
     if len(rows) < config.n_shallow:
         raise ValueError(
-            f"{len(rows)} training rows are fewer than n_shallow={config.n_shallow}: the shallow model is trained on a "
-            "part of them. Set n_shallow to a small share of the rows."
+            f"{len(rows)} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on "
+            "a part of them. Set it to a small share of the rows."
         )
 
 
@@ -139,8 +148,11 @@ def _label_names(arguments: IBADRArguments, rows: Dataset) -> list[str]:
     """Names of the labels: those that were given, those of the data, or the values themselves."""
     column = arguments.label_column
     if column not in rows.column_names:
-        raise ValueError(f"The training rows have no column {column!r}; they have {', '.join(rows.column_names)}.")
-    given = arguments.label_names or getattr(rows.features[column], "names", None)
+        raise ValueError(
+            f"The training rows have no column {column!r}; they have {', '.join(rows.column_names)}. Name that of the "
+            "labels with --label_column."
+        )
+    given = arguments.class_names or getattr(rows.features[column], "names", None)
     if given:
         return [str(name) for name in given]
     values = [value for value in column_values(rows, column) if value not in UNLABELLED]
@@ -158,7 +170,7 @@ def _rows(
     kept = [place for place, value in enumerate(values) if value not in UNLABELLED]
     own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
     found = read_labels([values[place] for place in kept], what, names=own, rows=kept)
-    labels = places(found, names, f"{what} (label_names says what the classes are)", rows=kept)
+    labels = places(found, names, f"{what} (--class_names says what the classes are)", rows=kept)
     dropped = len(rows) - len(kept)
     if dropped:
         text = f"{dropped} of {len(rows)} {title} rows have no label (-1 or -) and are left out."
@@ -231,18 +243,18 @@ def source(given: Any, name: str | None, what: str) -> Source:
     return Source(value, tokenizer, content_key(state), type(value).__name__)
 
 
-def shown(arguments: IBADRArguments, sources: dict[str, Source]) -> dict[str, Any]:
+def shown(arguments: IBADRArguments, config: IBADRConfig, sources: dict[str, Source]) -> dict[str, Any]:
     """The settings as a reader sees them: no paths of this machine."""
-    hidden = ("output_dir", "resume", "device", "demo", "sweep")
-    found = {name: value for name, value in asdict(arguments).items() if name not in hidden}
-    for name in ("dataset", "dev", "test", "judge"):
+    found = {name: value for name, value in asdict(arguments).items() if name not in ("resume", "demo", "sweep")}
+    found |= config.shown()
+    for name in ("dataset", "validation_dataset", "test_dataset", "judge_model"):
         found[name] = reader_name(found[name])
-    if arguments.confidence_from not in CONFIDENCES:
-        found["confidence_from"] = reader_name(arguments.confidence_from)
+    if config.confidence_from not in CONFIDENCES:
+        found["confidence_from"] = reader_name(config.confidence_from)
     found["challenge"] = [text.partition("=")[0] for text in arguments.challenge or []]
     return found | {
         "model_name_or_path": sources["model"].name,
-        "generator": sources["generator"].name,
+        "generator_model": sources["generator"].name,
         "shallow_model": sources["shallow"].name,
     }
 

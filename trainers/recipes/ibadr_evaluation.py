@@ -1,4 +1,4 @@
-"""What the trained models of an IBADR run are measured by: dev, test and challenge sets, and the arms side by side."""
+"""What the models of an IBADR run are measured by: validation, test and challenge sets, the arms side by side."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def own_rows(task: PairTask, rows: Dataset, title: str) -> EvaluationSet:
 def evaluation_sets(
     task: PairTask, challenge: Mapping[str, Any] | None, *, hypothesis_first: bool
 ) -> list[EvaluationSet]:
-    """Dev, test and challenge sets.
+    """Validation, test and challenge sets.
 
     Args:
         task: the data.
@@ -85,7 +85,7 @@ def evaluation_sets(
     """
     from hf_fairness.trainers.recipes.ibadr_data import labelled_rows
 
-    found = [own_rows(task, task.dev, "dev")]
+    found = [own_rows(task, task.validation, "validation")]
     if task.test is not None:
         found.append(own_rows(task, task.test, "test"))
     for title, given in (challenge or {}).items():
@@ -122,7 +122,7 @@ def _check(each: EvaluationSet, task: PairTask) -> None:
         except ValueError as error:
             raise ValueError(
                 f"{each.title}: the data have the label {name!r}, which the set does not know; it has "
-                f"{', '.join(each.rules.labels)}. Say what the labels of the data are with label_names, in the order "
+                f"{', '.join(each.rules.labels)}. Say what the labels of the data are with --class_names, in the order "
                 f"of their numbers; now they are {', '.join(task.label_names)}."
             ) from error
     try:
@@ -147,7 +147,7 @@ def evaluate(job: Job, arms: Sequence[str], sets: Sequence[EvaluationSet]) -> di
     """
     results: dict[str, Any] = {}
     comparisons: dict[str, Any] = {}
-    task, seed = job.task, job.arguments.seed
+    task, seed = job.task, job.config.seed
     for each in sets:
         texts = each.texts(task.columns)
         right, results[each.title] = {}, {}
@@ -183,7 +183,7 @@ def probe(job: Job, pool: Dataset) -> dict[str, Any]:
         return {}
     part = columns[0] if job.arguments.hypothesis_first else columns[1]
     sides = {"original": job.task.train, "pool": pool}
-    options: dict[str, Any] = {"column": part, "full_columns": None, "max_rows": PROBE_ROWS, "seed": job.arguments.seed}
+    options: dict[str, Any] = {"column": part, "full_columns": None, "max_rows": PROBE_ROWS, "seed": job.config.seed}
     return {name: partial_input(rows, label_column=LABEL, **options) for name, rows in sides.items()}
 
 
@@ -197,12 +197,12 @@ def leakage(job: Job, added: Dataset, sets: Sequence[EvaluationSet]) -> dict[str
     Args:
         job: the run.
         added: rows that the pool grew by.
-        sets: dev, test and challenge sets.
+        sets: validation, test and challenge sets.
     """
     from hf_fairness.measure.classifier.leakage import ngram_overlap
 
     columns = job.task.columns
-    theirs = {each.title: each.texts(columns) for each in sets if each.title != "dev"}
+    theirs = {each.title: each.texts(columns) for each in sets if each.title != "validation"}
     if not theirs or not len(added):
         return {}
     whole = columns[0] if job.arguments.hypothesis_first else columns[-1]

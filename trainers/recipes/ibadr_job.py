@@ -16,14 +16,12 @@ from transformers import Trainer, TrainerCallback
 
 from hf_fairness.runs import Run
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
-from hf_fairness.trainers.length_grouped import STRATEGY
+from hf_fairness.trainers.ibadr_config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
 from hf_fairness.trainers.recipes.ibadr_arguments import IBADRArguments
 from hf_fairness.trainers.recipes.ibadr_data import LABEL, PairTask, Source
 from hf_fairness.utils import is_main_process
 
-#: Settings of a `Trainer` that change where and how fast it runs, not what it learns.
-NO_MATTER = ("use_cpu", "dataloader_pin_memory", "per_device_eval_batch_size")
 #: Stage of the shallow model of the original data.
 FIRST_SHALLOW = "shallow-0"
 
@@ -34,7 +32,8 @@ class Job:
 
     Attributes:
         run: keeps the stages.
-        arguments: the settings.
+        arguments: data, models, and what to run.
+        config: settings of the method and of the trainings.
         task: the data.
         sources: ``model``, ``shallow``, ``generator``, and ``judge`` and ``filter`` where they are models of their own.
         anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
@@ -42,6 +41,7 @@ class Job:
 
     run: Run
     arguments: IBADRArguments
+    config: IBADRConfig
     task: PairTask
     sources: dict[str, Source]
     anti_artefact: Callable[[Dataset], Any] | None = None
@@ -51,7 +51,7 @@ class Job:
         if self.processes > 1:
             from accelerate import PartialState
 
-            PartialState(cpu=self.on_cpu)
+            PartialState(cpu=self.config.use_cpu)
 
     @property
     def numbers(self) -> list[str]:
@@ -59,27 +59,16 @@ class Job:
         return [f"LABEL_{number}" for number in range(len(self.task.label_names))]
 
     @property
-    def on_cpu(self) -> bool:
-        """Whether accelerators are left alone."""
-        return self.arguments.device == "cpu"
-
-    @property
     def device(self) -> Any:
         """Where models run outside of training."""
         from accelerate import PartialState
 
-        return PartialState(cpu=self.on_cpu).device
+        return PartialState(cpu=self.config.use_cpu).device
 
-    def settings(self, **more: Any) -> dict[str, Any]:
-        """Settings of every `Trainer`; batch sizes are those of all processes together."""
-        a = self.arguments
-        found = {"seed": a.seed, "use_cpu": self.on_cpu, "bf16": a.bf16, **more}
-        if a.group_by_length:
-            found["train_sampling_strategy"] = STRATEGY
-        size = found.pop("batch_size", a.batch_size)
-        found["per_device_train_batch_size"] = max(1, size // self.processes)
-        found["per_device_eval_batch_size"] = 4 * found["per_device_train_batch_size"]
-        found["dataloader_pin_memory"] = not self.on_cpu
+    def matters(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What a training learns from its settings: not where it runs, and rows of all processes together."""
+        found = {name: value for name, value in settings.items() if name not in NO_MATTER}
+        found["per_device_train_batch_size"] *= self.processes
         return found
 
     def classifier(
@@ -89,7 +78,8 @@ class Job:
         *,
         start: str,
         inputs: Any,
-        settings: Mapping[str, Any],
+        kind: str = "main",
+        settings: Mapping[str, Any] | None = None,
         choose: bool = False,
         stop_at: int | None = None,
         trainer_class: type[Trainer] = Trainer,
@@ -101,20 +91,21 @@ class Job:
             rows: makes the training rows; called on every process.
             start: ``model`` or ``shallow``: a fresh one; or the name of a stage whose model is trained on.
             inputs: what the rows depend on.
-            settings: of the `Trainer`, over :meth:`settings`.
-            choose: keep the weights with the best accuracy on the dev set.
+            kind: of the model, as `IBADRConfig.training` takes it.
+            settings: of the `Trainer`, over those of the kind.
+            choose: keep the weights with the best accuracy on the validation rows.
             stop_at: step after which training ends, within the schedule of ``settings``; None stops early by patience
                 where ``choose`` is set.
             trainer_class: `Trainer` or a subclass.
 
         Returns:
             ``n_rows``, ``steps``, ``epochs``, and with ``choose`` ``max_steps``, ``eval_steps`` and ``history``:
-            steps and accuracies on the dev set.
+            steps and accuracies on the validation rows.
         """
         fresh = start in self.sources
         source = self.sources[start if fresh else "model"]
-        options = {**self.settings(), **settings}
-        patience = self.arguments.patience if choose and stop_at is None else None
+        options = {**self.config.training(kind), **(settings or {})}
+        patience = self.config.early_stopping_patience if choose and stop_at is None else None
 
         def work(folder: Path) -> dict[str, Any]:
             value = source.value if fresh else str(self.run.folder(start))
@@ -132,18 +123,23 @@ class Job:
                     "output_dir": str(folder / "checkpoints"),
                     "restore_callback_states_from_checkpoint": patience is not None,
                     **options,
+                    **self.reporting(name),
                 },
-                eval_dataset=self.task.dev if choose else None,
-                patience=patience,
+                eval_dataset=self.task.validation if choose else None,
+                early_stopping_patience=patience,
                 columns=self.task.columns,
                 callbacks=[] if stop_at is None else [_StopAt(stop_at)],
             )
             trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder / "checkpoints"))
             return self._keep(trainer, folder)
 
-        matter = {name: value for name, value in options.items() if name not in NO_MATTER}
-        given = [start if not fresh else source.key, None if fresh else self.run.key(start), inputs, matter]
-        given += [len(self.task.label_names), self.task.dev_key if choose else None]
+        given = [
+            start if not fresh else source.key,
+            None if fresh else self.run.key(start),
+            inputs,
+            self.matters(options),
+        ]
+        given += [len(self.task.label_names), self.task.validation_key if choose else None]
         given += [choose, patience, stop_at, trainer_class.__qualname__]
         result: dict[str, Any] = self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
         return result
@@ -154,13 +150,24 @@ class Job:
         if is_main_process():
             trainer.model.save_pretrained(folder)
             trainer.processing_class.save_pretrained(folder)
-            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+            self.clear(folder)
         trainer.accelerator.wait_for_everyone()
         found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
         history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
         if history:
             found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
         return found
+
+    def reporting(self, stage: str) -> dict[str, str]:
+        """What reports call the training of a stage, where the run has a name."""
+        return {} if self.config.run_name is None else {"run_name": f"{self.config.run_name}-{stage}"}
+
+    def clear(self, folder: Path) -> None:
+        """Remove what a training left in the folder of its stage; what it logged there goes to ``runs/<stage>``."""
+        logs = folder / "checkpoints" / "runs"
+        if logs.is_dir():
+            shutil.copytree(logs, self.run.output_dir / "runs" / folder.name, dirs_exist_ok=True)
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
     def folder_or_id(self, name: str) -> str:
         """What opens a model that judges: a stage's folder, or where a model of its own comes from."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -43,15 +42,15 @@ class Loop:
 
     def __call__(self) -> list[dict[str, Any]]:
         """Run all rounds; returns what each found."""
-        arguments = self.job.arguments
+        config = self.job.config
         self._shallow(0)
-        for number in range(1, arguments.rounds + 1):
-            shallow = f"shallow-{number - 1 if arguments.update_shallow else 0}"
+        for number in range(1, config.rounds + 1):
+            shallow = f"shallow-{number - 1 if config.update_shallow else 0}"
             pool = self._degrees(number, shallow)
             trained = self._generator(number)
             found = self._with_names(self._samples(number, shallow))
             self.reports.append({"round": number, "pool": pool, "generator": trained, **found})
-            if arguments.update_shallow and number < arguments.rounds:
+            if config.update_shallow and number < config.rounds:
                 self._shallow(number)
         return self.reports
 
@@ -71,22 +70,19 @@ class Loop:
 
     def _shallow(self, number: int) -> None:
         """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
-        arguments = self.job.arguments
+        config = self.job.config
 
         def rows() -> Dataset:
             pool = self.pool(number)
-            drawn = random_generator(arguments.seed, "shallow", number).permutation(len(pool))[: arguments.n_shallow]
+            drawn = random_generator(config.seed, "shallow", number).permutation(len(pool))[: config.n_shallow]
             return pool.select(drawn)
 
         self.job.classifier(
             f"shallow-{number}",
             rows,
             start="shallow" if number == 0 else f"shallow-{number - 1}",
-            inputs=[self.pool_key(number), number, arguments.n_shallow],
-            settings={
-                "num_train_epochs": arguments.shallow_epochs,
-                "learning_rate": arguments.shallow_learning_rate,
-            },
+            inputs=[self.pool_key(number), number, config.n_shallow],
+            kind="shallow",
         )
 
     def _degrees(self, number: int, shallow: str) -> dict[str, Any]:
@@ -96,17 +92,17 @@ class Loop:
         def work(folder: Path) -> dict[str, Any]:
             pool = self.pool(number - 1)
             known = np.zeros(0, dtype=np.float32)
-            if number > 1 and not job.arguments.update_shallow:
+            if number > 1 and not job.config.update_shallow:
                 known = np.load(job.run.folder(f"degrees-{number - 1}") / DEGREES)
             fresh = job.degrees(shallow, pool.select(range(len(known), len(pool))))
             values = np.concatenate([known, fresh])
-            groups = bias_groups(values, job.arguments.n_bias_indicators)
+            groups = bias_groups(values, job.config.n_bias_indicators)
             means = [float(values[groups == group].mean()) for group in range(1, groups.max() + 1)]
             if is_main_process():
                 np.save(folder / DEGREES, values)
             return {**degree_histogram(values), "n_scored": len(fresh), "group_means": means}
 
-        inputs = [job.run.key(shallow), self.pool_key(number - 1), job.arguments.n_bias_indicators]
+        inputs = [job.run.key(shallow), self.pool_key(number - 1), job.config.n_bias_indicators]
         result: dict[str, Any] = job.run.stage(name, work, inputs=inputs, collective=True)
         return result
 
@@ -122,18 +118,18 @@ class Loop:
             tokenizer=source.tokenizer,
             n_labels=len(task.label_names),
             n_texts=len(task.columns),
-            config=self.job.arguments,
+            config=self.job.config,
             trained=self.job.run.folder(f"generator-{trained}") if trained else None,
         )
 
     def _generator(self, number: int) -> dict[str, Any]:
         """Fine-tune the generator on the pool."""
-        job, a = self.job, self.job.arguments
-        epochs = a.generator_epochs if number == 1 else a.generator_later_epochs
+        job, c = self.job, self.job.config
+        epochs = c.generator_num_train_epochs if number == 1 else c.generator_later_num_train_epochs
 
         def work(folder: Path) -> dict[str, Any]:
             model, layout = self._open_generator(number - 1)
-            groups = bias_groups(self.degrees(number), a.n_bias_indicators)
+            groups = bias_groups(self.degrees(number), c.n_bias_indicators)
             pool = self.pool(number - 1).remove_columns("indicator").add_column("indicator", groups.tolist())
             found = train_generator(
                 model,
@@ -141,23 +137,22 @@ class Loop:
                 pool,
                 columns=job.task.columns,
                 label_column=LABEL,
-                config=a,
-                epochs=epochs,
+                config=c,
+                num_train_epochs=epochs,
                 output_dir=folder / "checkpoints",
-                **job.settings(batch_size=a.generator_batch_size),
+                **job.reporting(f"generator-{number}"),
             )
             if is_main_process():
                 save_generator(model, layout, folder)
-                if a.lora and number == a.rounds:
+                if c.generator_use_peft and number == c.rounds:
                     save_generator(model, layout, folder / "merged", merged=True)
-                shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+                job.clear(folder)
             _barrier(job)
             return {**found, "labels": dict(Counter(map(str, pool[LABEL])))}
 
         before = job.sources["generator"].key if number == 1 else job.run.key(f"generator-{number - 1}")
-        how = [epochs, a.generator_learning_rate, a.generator_batch_size, a.lora, a.lora_rank, a.max_new_tokens, a.seed]
-        how += [a.n_bias_indicators, a.use_indicators, a.bf16, a.group_by_length]
-        how.append(a.lora and number == a.rounds)
+        how: list[Any] = [epochs, job.matters(c.training("generator")), c.generator_use_peft, c.generator_lora_r]
+        how += [c.max_new_tokens, c.n_bias_indicators, c.use_indicators, c.generator_use_peft and number == c.rounds]
         inputs = [before, self.pool_key(number - 1), job.run.key(f"degrees-{number}"), how]
         name = f"generator-{number}"
         result: dict[str, Any] = job.run.stage(name, work, inputs=inputs, collective=True, keep_partial=True)
@@ -165,9 +160,9 @@ class Loop:
 
     def _samples(self, number: int, shallow: str) -> dict[str, Any]:
         """Draw samples, leave out what is of no use, and write what the pool grows by."""
-        job, a = self.job, self.job.arguments
+        job, c = self.job, self.job.config
         judge = "judge" if "judge" in job.sources else BASE
-        confident = {"shallow": shallow, "main": BASE, "generator": None}.get(a.confidence_from, "filter")
+        confident = {"shallow": shallow, "main": BASE, "generator": None}.get(c.confidence_from, "filter")
 
         def work(folder: Path) -> dict[str, Any]:
             model, layout = self._open_generator(number)
@@ -184,8 +179,8 @@ class Loop:
             _barrier(job)
             return found
 
-        how: list[Any] = [a.n_drawn, a.temperature, a.top_p, a.label_distribution, a.low_indicators, a.confidence_from]
-        how += [a.threshold, a.check_agreement, a.seed, a.max_new_tokens, job.task.dev_key]
+        how: list[Any] = [c.n_drawn, c.temperature, c.top_p, c.label_distribution, c.low_indicators, c.confidence_from]
+        how += [c.confidence_threshold, c.check_agreement, c.seed, c.max_new_tokens, job.task.validation_key]
         how += [job.task.label_names if each in job.sources else None for each in (judge, confident)]
         keys = [job.run.key(f"generator-{number}"), job.run.key(shallow), job.model_key(judge)]
         keys += [None if confident is None else job.model_key(confident), job.anti_artefact is not None]

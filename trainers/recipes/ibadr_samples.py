@@ -63,25 +63,25 @@ def draw_samples(
         ValueError: no sample can be read, or none is left.
         LabelsAtChanceError: the labels of samples mean nothing to the judge.
     """
-    a, task = job.arguments, job.task
-    drawn = sample(*generator, a.n_drawn, config=a, key=f"round-{number}")
+    c, task = job.config, job.task
+    drawn = sample(*generator, c.n_drawn, config=c, key=f"round-{number}")
     reasons = np.array(drawn.reasons, dtype=object)
     _new_texts(drawn, reasons, pool, task.columns)
     fresh = np.flatnonzero(reasons == "")
     if not len(fresh):
-        raise ValueError(_nothing_left(number, a.n_drawn, reasons, a.max_new_tokens))
+        raise ValueError(_nothing_left(number, c.n_drawn, reasons, c.max_new_tokens))
     rows = _rows(job, drawn, fresh, number, np.ones(len(fresh)))
     degrees = job.degrees(shallow, rows)
     confidence = degrees
     if confident is None:
-        confidence = generator_confidence(*generator, task.texts(rows), rows[LABEL], rows["indicator"], config=a)
+        confidence = generator_confidence(*generator, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
     elif confident != shallow:
         confidence = job.degrees(confident, rows)
     judged = job.probabilities(judge, rows).argmax(axis=1)
-    kept = confidence >= a.threshold
+    kept = confidence >= c.confidence_threshold
     reasons[fresh[~kept]] = "low_confidence"
     report = _describe(job, rows, confidence, degrees, judged, kept)
-    report["counts"] = {"drawn": a.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
+    report["counts"] = {"drawn": c.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
     known = degrees if shallow == FIRST_SHALLOW else None
     report["judge"] = _judge(job, report["agreement"]["before"], rows, known, judge)
     _check(job, number, report, kept, confidence)
@@ -129,7 +129,7 @@ def _describe(
     kept: NDArray[np.bool_],
 ) -> dict[str, Any]:
     """What the filter did: everything before and after it."""
-    task, seed = job.task, job.arguments.seed
+    task, seed = job.task, job.config.seed
     labels = np.asarray(list(rows[LABEL]))
     sides = {"before": np.arange(len(rows)), "after": np.flatnonzero(kept)}
     texts = task.texts(rows)
@@ -162,7 +162,7 @@ def _describe(
 
 
 def _judge(job: Job, before: dict[str, Any], rows: Dataset, degrees: NDArray[Any] | None, judge: str) -> dict[str, Any]:
-    """What agreement the judge would reach on dev rows as biased as the samples, and what that tells of their labels.
+    """What agreement the judge would reach on validation rows as biased as the samples, and what that tells of these.
 
     Args:
         job: data and models.
@@ -172,18 +172,19 @@ def _judge(job: Job, before: dict[str, Any], rows: Dataset, degrees: NDArray[Any
         judge: stage or source of the judge.
 
     Returns:
-        ``dev_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from chance;
-        ``below_expected``: whether the samples reach less than half of what it is above chance, interval and all.
+        ``validation_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from
+        chance; ``below_expected``: whether the samples reach less than half of what it is above chance, interval and
+        all.
     """
-    dev = job.task.dev
-    right = job.probabilities(judge, dev).argmax(axis=1) == np.asarray(list(dev[LABEL]))
+    known = job.task.validation
+    right = job.probabilities(judge, known).argmax(axis=1) == np.asarray(list(known[LABEL]))
     if degrees is None:
         degrees = job.degrees(FIRST_SHALLOW, rows)
-    expected = expected_agreement(right, job.degrees(FIRST_SHALLOW, dev), degrees)
+    expected = expected_agreement(right, job.degrees(FIRST_SHALLOW, known), degrees)
     above = 0.0 if expected is None else expected - before["chance"]
     ends = before["agreement_ci95"]
     return {
-        "dev_accuracy": float(right.mean()),
+        "validation_accuracy": float(right.mean()),
         "expected_agreement": expected,
         "can_tell": expected is None or abs(above) >= JUDGE_MARGIN,
         "below_expected": above >= JUDGE_MARGIN and ends is not None and ends[1] < before["chance"] + above / 2,
@@ -197,33 +198,35 @@ def _check(job: Job, number: int, report: dict[str, Any], kept: NDArray[np.bool_
         LabelsAtChanceError: their labels mean nothing to a judge that can tell.
         ValueError: none passes the filter.
     """
-    a, found, judge = job.arguments, report["agreement"]["before"], report["judge"]
+    c, found, judge = job.config, report["agreement"]["before"], report["judge"]
     text = (
         f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
         f"where chance gives {found['chance']:.0%}"
     )
     if judge["expected_agreement"] is not None:
-        text += f" and dev rows as biased as they are {judge['expected_agreement']:.0%}"
-    more = "Train it longer (generator_epochs, generator_learning_rate), on more rows, or take a larger one"
+        text += f" and validation rows as biased as they are {judge['expected_agreement']:.0%}"
+    more = (
+        "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a larger one"
+    )
     if found["at_chance"] and not judge["can_tell"]:
-        text += ". The judge follows the bias and cannot tell; give a better one with judge=...."
+        text += ". The judge follows the bias and cannot tell; give a better one with --judge_model."
         warnings.warn(text, FairnessWarning, stacklevel=2)
     elif found["at_chance"]:
         text += f": the generator has not learned what the labels mean. {more}"
-        if a.check_agreement:
-            raise LabelsAtChanceError(f"{text}; or set check_agreement=False. The pool holds the earlier rounds.")
+        if c.check_agreement:
+            raise LabelsAtChanceError(f"{text}; or set --check_agreement False. The pool holds the earlier rounds.")
         warnings.warn(f"{text}.", FairnessWarning, stacklevel=2)
     elif judge["below_expected"]:
         text += (
             f": most say little, and a model that learns from them can get worse. {more}, one that was trained before, "
-            "or ask a good classifier which samples to keep (confidence_from)."
+            "or ask a good classifier which samples to keep (--confidence_from)."
         )
         warnings.warn(text, FairnessWarning, stacklevel=2)
     if not kept.any():
         raise ValueError(
-            f"Round {number}: none of {len(kept)} new samples reaches the confidence {a.threshold:g} of "
-            f"{a.confidence_from}; the highest is {confidence.max():.3f}. Lower the threshold, or ask another model "
-            "(confidence_from). The pool holds the earlier rounds."
+            f"Round {number}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
+            f"{c.confidence_from}; the highest is {confidence.max():.3f}. Lower --confidence_threshold, or ask another "
+            "model (--confidence_from). The pool holds the earlier rounds."
         )
 
 
@@ -232,7 +235,8 @@ def _nothing_left(number: int, n: int, reasons: NDArray[Any], max_new_tokens: in
     counts = Counter(reasons.tolist())
     parts = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
     cause = (
-        f"The generator does not end its samples within max_new_tokens={max_new_tokens}: train it longer, or allow more"
+        f"The generator does not end its samples within --max_new_tokens {max_new_tokens}: train it longer, or allow "
+        "more"
         if counts.most_common(1)[0][0] == "unended"
         else "Train the generator longer, on more rows, or draw from more of its distribution"
     )

@@ -13,6 +13,7 @@ from datasets import Dataset
 from hf_fairness.report import write_report
 from hf_fairness.report.ibadr_record import sweep_record
 from hf_fairness.scores.statistics import over_seeds
+from hf_fairness.trainers.ibadr_config import IBADRConfig
 from hf_fairness.trainers.recipes.data_diet_measures import against
 from hf_fairness.trainers.recipes.ibadr import run_ibadr
 from hf_fairness.trainers.recipes.ibadr_arguments import SWEEPS, IBADRArguments
@@ -22,11 +23,12 @@ from hf_fairness.utils import is_main_process
 FORMAT = "hf-fairness/ibadr-sweep/1"
 
 
-def sweep_ibadr(arguments: IBADRArguments, train: Dataset, **given: Any) -> dict[str, Any]:
+def sweep_ibadr(arguments: IBADRArguments, config: IBADRConfig, train: Dataset, **given: Any) -> dict[str, Any]:
     """One run per value, each in a folder of its own and each taken up where it stopped.
 
     Args:
-        arguments: settings of all runs; ``sweep`` says what varies.
+        arguments: of all runs; ``sweep`` says what varies.
+        config: settings of all runs; each has a folder of its own in ``output_dir``.
         train: rows to refine.
         given: further arguments of :func:`~hf_fairness.trainers.recipes.ibadr.run_ibadr`.
 
@@ -42,30 +44,32 @@ def sweep_ibadr(arguments: IBADRArguments, train: Dataset, **given: Any) -> dict
     for name, values in arguments.sweeps().items():
         for text in values:
             value = _typed(name, text)
-            folder = Path(arguments.output_dir) / "sweep" / re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}-{text}")
-            changes: dict[str, Any] = {name: value, "sweep": None, "output_dir": str(folder)}
-            own = replace(arguments, **changes)
-            cells.append(_cell(name, value, run_ibadr(own, train, **given)))
+            folder = Path(str(config.output_dir)) / "sweep" / re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}-{text}")
+            changes: dict[str, Any] = {name: value}
+            of_config = name in {entry.name for entry in fields(IBADRConfig)}
+            own = replace(config, output_dir=str(folder), **(changes if of_config else {}))
+            what = replace(arguments, sweep=None, **({} if of_config else changes))
+            cells.append(_cell(name, value, run_ibadr(what, own, train, **given)))
     if not cells:
-        raise ValueError(f"sweep is empty; expected NAME=VALUE,VALUE... with one of {', '.join(SWEEPS)}.")
+        raise ValueError(f"--sweep is empty; expected NAME=VALUE,VALUE... with one of {', '.join(SWEEPS)}.")
     found: dict[str, Any] = {"format": FORMAT, "sources": SWEEPS, "cells": cells}
     seeds = [cell for cell in cells if cell["name"] == "seed"]
     if len(seeds) > 1:
         found["over_seeds"] = _over_seeds(seeds)
     record = sweep_record(found, name=arguments.name)
-    files = write_report(record, arguments.output_dir, result=found) if is_main_process() else {}
+    files = write_report(record, str(config.output_dir), result=found) if is_main_process() else {}
     return {**found, "record": record, "files": files}
 
 
 def _typed(name: str, text: str) -> int | str:
     """A value as its field wants it."""
-    kind = next(field.type for field in fields(IBADRArguments) if field.name == name)
+    kind = next(field.type for cls in (IBADRArguments, IBADRConfig) for field in fields(cls) if field.name == name)
     if "int" not in str(kind):
         return text
     try:
         return int(text)
     except ValueError as error:
-        raise ValueError(f"sweep of {name} has the value {text!r}, expected a whole number.") from error
+        raise ValueError(f"--sweep of {name} has the value {text!r}, expected a whole number.") from error
 
 
 def _cell(name: str, value: int | str, report: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,20 +23,20 @@ def rows(n=40, labels=(0, 1), **columns):
 @pytest.mark.parametrize(
     ("data", "settings", "message"),
     [
-        (rows(labels=(0, 7)), {"label_names": ["a", "b"]}, "train rows .*: row 1 has the label 7, .* classes are a, b"),
-        (rows(labels=("a", "x")), {"label_names": ["a", "b"]}, "not in the map: row 1 has the label 'x'"),
-        (rows(labels=(1,)), {"label_names": ["a", "b"]}, "All 36 training rows have the label b"),
-        (rows(3), {"n_shallow": 1}, "2 training rows do not make n_bias_indicators=4 groups"),
-        (rows(), {"n_shallow": 100}, "36 training rows are fewer than n_shallow=100"),
+        (rows(labels=(0, 7)), {"class_names": ["a", "b"]}, "train rows .*: row 1 has the label 7, .* classes are a, b"),
+        (rows(labels=("a", "x")), {"class_names": ["a", "b"]}, "not in the map: row 1 has the label 'x'"),
+        (rows(labels=(1,)), {"class_names": ["a", "b"]}, "All 36 training rows have the label b"),
+        (rows(3), {"n_shallow": 1}, "2 training rows do not make --n_bias_indicators 4 groups"),
+        (rows(), {"n_shallow": 100}, "36 training rows are fewer than --n_shallow 100"),
         (rows(premise=[""] * 40), {}, "Row 0 of the train rows has no text in 'premise'"),
-        (rows(), {"text_columns": ["claim"]}, "need the text columns claim"),
+        (rows(), {"text_column": ["claim"]}, "need the text columns claim.*--text_column"),
         (rows(), {"label_column": "gold"}, "no column 'gold'; they have premise"),
         (rows(), {"label_distribution": [1.0]}, "1 shares for 2 labels"),
     ],
 )
 def test_bad_data(case, tmp_path, data, settings, message):
     with pytest.raises(ValueError, match=message):
-        case.run(tmp_path / "out", train=data, dev=None, challenge=None, **settings)
+        case.run(tmp_path / "out", train=data, validation=None, challenge=None, **settings)
     assert not (tmp_path / "out").exists()
 
 
@@ -44,29 +44,29 @@ def test_data_in_other_forms(case):
     from hf_fairness.trainers.recipes.ibadr_data import prepare
 
     named = rows(labels=("no", "Yes", "-"))
-    arguments = case.arguments("unused", n_shallow=4, label_names=["yes", "no"])
+    settings = case.settings("unused", n_shallow=4, class_names=["yes", "no"])
     with pytest.warns(FairnessWarning, match="13 of 40 train rows have no label"):
-        task = prepare(arguments, named)
+        task = prepare(*settings, named)
     assert task.label_names == ["yes", "no"]
-    assert task.counts == {"n_train_unlabelled": 13, "dev_held_out": True}
-    assert (len(task.train), len(task.dev)) == (25, 2)
+    assert task.counts == {"n_train_unlabelled": 13, "validation_held_out": True}
+    assert (len(task.train), len(task.validation)) == (25, 2)
     single = Dataset.from_dict({"text": ["a", "b"] * 10, "label": [0, 1] * 10})
-    task = prepare(case.arguments("unused", n_shallow=4, max_train_rows=10), single, test=single)
+    task = prepare(*case.settings("unused", n_shallow=4, max_rows=10), single, test=single)
     assert task.columns == ("text",)
     assert len(task.train) == 10
-    assert not set(map(str, task.train)) - set(map(str, task.dev)) - set(map(str, single))
-    again = prepare(case.arguments("unused", n_shallow=4, max_train_rows=10), single, test=single)
-    assert (again.train_key, again.dev_key) == (task.train_key, task.dev_key)
+    assert not set(map(str, task.train)) - set(map(str, task.validation)) - set(map(str, single))
+    again = prepare(*case.settings("unused", n_shallow=4, max_rows=10), single, test=single)
+    assert (again.train_key, again.validation_key) == (task.train_key, task.validation_key)
 
 
 def test_single_texts(case, tmp_path):
     """A task of single texts, with a test set and a challenge set of its own."""
     texts = [f"{a} {b}" for a, b in zip(case.world.train["premise"], case.world.train["hypothesis"], strict=True)]
     data = Dataset.from_dict({"text": texts, "label": np.array(case.world.train["label"]) % 2})
-    settings = {"n_iterations": 1, "n_generated": 40, "dev": None, "challenge": {"mine": data.select(range(20))}}
-    settings |= {"generator_epochs": 8, "epochs": 1}
+    settings = {"n_iterations": 1, "n_generated": 40, "validation": None, "challenge": {"mine": data.select(range(20))}}
+    settings |= {"generator_num_train_epochs": 8, "num_train_epochs": 1}
     found = case.run(tmp_path, train=data, test=data.select(range(30)), probe=True, **settings)
-    assert set(found["results"]) == {"dev", "test", "mine"}
+    assert set(found["results"]) == {"validation", "test", "mine"}
     assert found["partial_input"] == {}
     assert found["pool"]["n_added"] > 0
     with pytest.raises(ValueError, match="hans is a set of pairs; the data have the one text column 'text'"):
@@ -107,17 +107,17 @@ def test_published_sets_and_own_ones(case, tmp_path):
     from hf_fairness.trainers.recipes.ibadr_data import prepare
     from hf_fairness.trainers.recipes.ibadr_evaluation import evaluation_sets
 
-    task = prepare(case.arguments(tmp_path), case.world.train, dev=case.world.dev)
+    task = prepare(*case.settings(tmp_path), case.world.train, validation=case.world.validation)
     hans = [
         {"premise": "p", "hypothesis": "h", "label": "non-entailment", "heuristic": "x", "subcase": "y", "cluster": "1"}
     ]
     own = case.world.challenge.add_column("cluster", ["c"] * len(case.world.challenge))
     sets = evaluation_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
-    assert [each.title for each in sets] == ["dev", "hans:a", "mine"]
+    assert [each.title for each in sets] == ["validation", "hans:a", "mine"]
     assert sets[1].texts(("premise", "hypothesis"))[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
         assert sets[1].right([guess]).tolist() == [right]
     assert sets[2].clusters() == ["c"] * len(own)
     assert sets[0].clusters() is None
     names = task.label_names
-    assert sets[0].right([names[label] for label in task.dev["label"]]).all()
+    assert sets[0].right([names[label] for label in task.validation["label"]]).all()

@@ -58,9 +58,9 @@ def test_a_run_on_two_processes(found, folder, case):
     two = found[2]
     assert two["steps"]["control"] == two["steps"]["ibadr"]
     assert two["drawn"] == 60
-    arguments = case.arguments("unused", sampling_batch_size=64)
+    config = case.config("unused", sampling_batch_size=64)
     trained = folder / "run" / "generator-1"
-    model, layout = open_generator(None, n_labels=3, n_texts=2, config=arguments, trained=trained)
-    texts = [list(row) for row in sample(model, layout, 40, config=arguments, key="x").texts]
+    model, layout = open_generator(None, n_labels=3, n_texts=2, config=config, trained=trained)
+    texts = [list(row) for row in sample(model, layout, 40, config=config, key="x").texts]
     assert two["trained"] == [texts, texts]
     assert sum(bool(row[0]) for row in texts) > 10

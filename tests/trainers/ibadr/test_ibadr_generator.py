@@ -22,7 +22,11 @@ from hf_fairness.trainers.ibadr_sampling import sample
 
 COLUMNS = ("premise", "hypothesis")
 CONFIG = IBADRConfig(
-    n_bias_indicators=2, generator_learning_rate=1e-2, generator_batch_size=16, max_new_tokens=40, lora_rank=8
+    n_bias_indicators=2,
+    generator_learning_rate=1e-2,
+    generator_per_device_train_batch_size=16,
+    max_new_tokens=40,
+    generator_lora_r=8,
 )
 PLACE = {"n_labels": 3, "n_texts": 2}
 PEFT = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
@@ -40,9 +44,9 @@ def pool(case):
     return case.world.train.add_column("indicator", bias_groups(degrees, 2).tolist())
 
 
-def train(model, layout, pool, folder, config=CONFIG, epochs=1.0):
-    options = {"columns": COLUMNS, "config": config, "epochs": epochs, "output_dir": folder, "use_cpu": True}
-    return train_generator(model, layout, pool, **options)
+def train(model, layout, pool, folder, config=CONFIG, num_train_epochs=1.0):
+    options = {"columns": COLUMNS, "config": config, "output_dir": folder, "use_cpu": True}
+    return train_generator(model, layout, pool, num_train_epochs=num_train_epochs, **options)
 
 
 def texts(pool):
@@ -53,7 +57,7 @@ def texts(pool):
 def trained(case, pool, tmp_path_factory):
     source, tokenizer = case.generator
     model, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
-    found = train(model, layout, pool, tmp_path_factory.mktemp("full"), epochs=15)
+    found = train(model, layout, pool, tmp_path_factory.mktemp("full"), num_train_epochs=15)
     return model, layout, found
 
 
@@ -88,7 +92,7 @@ def test_confidence_is_the_share_of_a_label(case, tmp_path):
     easy = Dataset.from_dict(rows)
     source, tokenizer = case.generator
     model, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
-    train(model, layout, easy, tmp_path, epochs=25)
+    train(model, layout, easy, tmp_path, num_train_epochs=25)
     shares = np.stack(
         [
             generator_confidence(model, layout, texts(easy), [label] * 60, easy["indicator"], config=CONFIG)
@@ -99,7 +103,7 @@ def test_confidence_is_the_share_of_a_label(case, tmp_path):
     own = shares[np.array(easy["label"]), np.arange(60)]
     assert own[:54].min() > 0.7
     assert own[54:].max() < 0.3
-    other = dataclasses.replace(CONFIG, generator_batch_size=5)
+    other = dataclasses.replace(CONFIG, generator_per_device_train_batch_size=5)
     again = generator_confidence(model, layout, texts(easy), easy["label"], easy["indicator"], config=other)
     np.testing.assert_allclose(again, own, atol=1e-4)
     never = dataclasses.replace(CONFIG, label_distribution=[1.0, 0.0, 0.0])
@@ -121,7 +125,7 @@ def test_saved_and_opened_again(case, pool, kind, lora, tmp_path):
     """Whole, as adapters, and merged: the same logits, and training goes on from them."""
     source, tokenizer = case.generator
     source = source if kind == "gpt2" else llama(tokenizer)
-    config = dataclasses.replace(CONFIG, lora=lora)
+    config = dataclasses.replace(CONFIG, generator_use_peft=lora)
     base, layout = open_generator(source, **PLACE, config=config, tokenizer=tokenizer)
     before = logits(base, layout)
     train(base, layout, pool, tmp_path / "run", config)
@@ -146,7 +150,7 @@ def test_saved_and_opened_again(case, pool, kind, lora, tmp_path):
 @PEFT
 def test_adapters_train_the_new_tokens(case, pool, tmp_path):
     source, tokenizer = case.generator
-    config = dataclasses.replace(CONFIG, lora=True)
+    config = dataclasses.replace(CONFIG, generator_use_peft=True)
     model, layout = open_generator(source, **PLACE, config=config, tokenizer=tokenizer)
     before = model.get_input_embeddings().weight.clone()
     train(model, layout, pool, tmp_path / "run", config)
@@ -195,8 +199,8 @@ def test_killed_training_goes_on(case, pool, tmp_path, monkeypatch):
             with monkeypatch.context() as patch:
                 patch.setattr(Trainer, "training_step", training_step)
                 with pytest.raises(KeyboardInterrupt):
-                    train(model, layout, pool, tmp_path / name, epochs=2)
+                    train(model, layout, pool, tmp_path / name, num_train_epochs=2)
             model, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
-        train(model, layout, pool, tmp_path / name, epochs=2)
+        train(model, layout, pool, tmp_path / name, num_train_epochs=2)
         weights[name] = model.state_dict()
     assert all(torch.equal(value, weights["killed"][key]) for key, value in weights["whole"].items())

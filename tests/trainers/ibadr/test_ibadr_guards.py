@@ -46,13 +46,13 @@ def test_labels_worse_than_chance_are_not_at_chance():
 def test_what_a_biased_judge_is_expected_to_agree_with():
     """A judge that is right where the bias is: on samples against the bias nobody expects it to agree."""
     rng = np.random.default_rng(1)
-    dev = rng.random(20_000)
-    right = rng.random(20_000) < dev  # right as often as the bias degree says
+    known = rng.random(20_000)
+    right = rng.random(20_000) < known  # right as often as the bias degree says
     for low, high in ((0.0, 0.3), (0.5, 1.0)):
         samples = rng.uniform(low, high, 2000)
-        assert expected_agreement(right, dev, samples) == pytest.approx((low + high) / 2, abs=0.03)
-    assert expected_agreement(right, dev, dev) == pytest.approx(right.mean())
-    assert expected_agreement([True], [0.95], [0.95, 0.95, 0.05]) == 1.0  # a bin without dev rows is left out
+        assert expected_agreement(right, known, samples) == pytest.approx((low + high) / 2, abs=0.03)
+    assert expected_agreement(right, known, known) == pytest.approx(right.mean())
+    assert expected_agreement([True], [0.95], [0.95, 0.95, 0.05]) == 1.0  # a bin without validation rows is left out
     assert expected_agreement([True], [1.0], [0.05]) is None
 
 
@@ -72,11 +72,17 @@ def test_histogram_and_diversity():
 def test_defaults_are_those_of_the_paper():
     """Wang et al. 2023, section 3.1."""
     config = IBADRConfig()
-    stated = (config.n_shallow, config.shallow_epochs, config.shallow_learning_rate, config.generator_learning_rate)
+    stated = (
+        config.n_shallow,
+        config.shallow_num_train_epochs,
+        config.shallow_learning_rate,
+        config.generator_learning_rate,
+    )
     assert stated == (2000, 3, 5e-5, 5e-5)
     assert (config.n_generated, config.n_iterations, config.n_bias_indicators) == (200_000, 5, 5)
-    assert (config.generator_epochs, config.generator_later_epochs) == (3, 1)
-    assert (config.epochs, config.learning_rate) == (8, 1e-5)
+    assert (config.generator_num_train_epochs, config.generator_later_num_train_epochs) == (3, 1)
+    assert (config.num_train_epochs, config.learning_rate) == (8, 1e-5)
+    assert (config.per_device_train_batch_size, config.early_stopping_patience, config.seed) == (32, 2, 0)
     assert config.low_indicators == 2  # r <= N_bi / 2
 
 
@@ -97,16 +103,16 @@ def test_one_round_draws_as_many():
         ("n_bias_indicators", 1),
         ("n_shallow", 0),
         ("top_p", 0.0),
-        ("threshold", 1.5),
+        ("confidence_threshold", 1.5),
         ("temperature", 0.0),
         ("label_distribution", [0.5, 0.6]),
         ("label_distribution", [-0.5, 1.5]),
-        ("epochs", 0),
+        ("num_train_epochs", 0),
         ("n_iterations", 0),
     ],
 )
 def test_bad_settings(setting, value):
-    with pytest.raises(ValueError, match=setting):
+    with pytest.raises(ValueError, match=f"--{setting} is"):
         IBADRConfig(**{setting: value})
 
 

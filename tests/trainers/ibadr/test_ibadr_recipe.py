@@ -58,8 +58,8 @@ def test_stages_in_order(report, folder):
 
 
 def test_added_rows_are_shown_when_asked_for(case, started):
-    shown = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, show_examples=True)
-    assert all(0 < len(each["examples"]) <= 5 for each in shown["rounds"])
+    shown = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, show_texts=3)
+    assert all(0 < len(each["examples"]) <= 3 for each in shown["rounds"])
     assert len(shown["record"].texts) == len(shown["rounds"])
     text = next(iter(shown["rounds"][0]["examples"][0].values()))
     assert all(text in shown["files"][kind].read_text() for kind in ("json", "html", "markdown", "results"))
@@ -107,7 +107,7 @@ def test_arms_and_comparisons(report):
     assert arms["control"]["steps"] == arms["ibadr"]["steps"]
     assert arms["control"]["max_steps"] == arms["ibadr"]["max_steps"]
     assert arms["control"]["n_rows"] == arms["base"]["n_rows"] < arms["ibadr"]["n_rows"]
-    assert set(report["results"]) == {"dev", "planted"}
+    assert set(report["results"]) == {"validation", "planted"}
     found = report["comparisons"]["planted"]["ibadr - control"]
     accuracies = report["results"]["planted"]
     gap = accuracies["ibadr"]["accuracy"] - accuracies["control"]["accuracy"]
@@ -120,7 +120,7 @@ def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
     """Of whole sets the paired interval decides, of gold labels and other parts whether the intervals lie apart."""
     record = through_json(ibadr_record(report))
     whole = {measure.id: measure for measure in record.measures if not measure.detail}
-    assert list(whole) == ["dev/accuracy", "challenge/planted/accuracy"]
+    assert list(whole) == ["validation/accuracy", "challenge/planted/accuracy"]
     for measure in record.measures:
         title, _, part = measure.set.partition("/")
         found = report["results"][title]
@@ -134,13 +134,13 @@ def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
             arm: (each["accuracy"], each["accuracy_ci95"]) for arm, each in found.items()
         }
     labels = {measure.set for measure in record.measures if measure.detail}
-    assert labels >= {f"dev/label/{name}" for name in report["results"]["dev"]["base"]["labels"]}
+    assert labels >= {f"validation/label/{name}" for name in report["results"]["validation"]["base"]["labels"]}
     found = verdicts(record)
     for title, pairs in report["comparisons"].items():
         for names, gap in pairs.items():
             low, high = gap["difference_ci95"]
             wanted = "improved" if low > 0 else "worse" if high < 0 else "unclear"
-            path = "" if title == "dev" else "challenge/"
+            path = "" if title == "validation" else "challenge/"
             assert found[(f"{path}{title}/accuracy", *names.split(" - "))] == wanted
     for measure in record.measures:
         ours, theirs = measure.values["ibadr"].ci95, measure.values["base"].ci95
@@ -231,7 +231,7 @@ def test_killed_at_every_stage(case, report, tmp_path, monkeypatch):
         {"use_indicators": False, "random_indicator": False},
         {"update_shallow": False, "poe": True, "added_sizes": [5]},
         {"iterative": False, "confidence_from": "main"},
-        {"confidence_from": "shallow", "lora": True, "n_iterations": 1, "generator_epochs": 25},
+        {"confidence_from": "shallow", "generator_use_peft": True, "n_iterations": 1, "generator_num_train_epochs": 25},
     ],
     ids=lambda settings: ",".join(settings),
 )
@@ -249,7 +249,7 @@ def test_switches(case, started, settings):
         assert "ibadr_poe - ibadr" in found["comparisons"]["planted"]
     if not settings.get("iterative", True):
         assert [each["counts"]["drawn"] for each in found["rounds"]] == [120]
-    if settings.get("lora"):
+    if settings.get("generator_use_peft"):
         from transformers import AutoModelForCausalLM
 
         AutoModelForCausalLM.from_pretrained(found["generator"] / "merged")
@@ -263,8 +263,10 @@ def _indicators(folder, number):
 
 
 def test_samples_that_never_end(case, started):
-    settings = {"generator_epochs": 0.1, "generator_learning_rate": 1e-6, "temperature": 1e-3}
-    with pytest.raises(ValueError, match=r"none of 60 samples is of use .*does not end its samples within max_new_tok"):
+    settings = {"generator_num_train_epochs": 0.1, "generator_learning_rate": 1e-6, "temperature": 1e-3}
+    with pytest.raises(
+        ValueError, match=r"none of 60 samples is of use .*does not end its samples within --max_new_tok"
+    ):
         case.run(started, **settings)
     assert manifest(started)["samples-1"]["status"] == "failed"
 
@@ -273,9 +275,9 @@ def test_a_filter_that_lets_nothing_through(case, started):
     """A lower threshold then goes on from what it does not touch."""
     settings = {"confidence_from": "shallow", "n_iterations": 1}
     with pytest.raises(ValueError, match=r"Round 1: none of \d+ new samples reaches the confidence 1 of shallow"):
-        case.run(started, **settings, threshold=1.0)
+        case.run(started, **settings, confidence_threshold=1.0)
     before = manifest(started)
-    found = case.run(started, **settings, threshold=0.01)
+    found = case.run(started, **settings, confidence_threshold=0.01)
     assert found["pool"]["n_added"] > 0
     after = manifest(started)
     assert [after[name]["key"] == before[name]["key"] for name in ("base", "samples-1")] == [True, False]
@@ -305,8 +307,14 @@ def test_labels_that_mean_nothing(case, tmp_path):
     judge = tmp_path / "judge"
     _train_judge(case, judge)
     rows = case.world.train.remove_columns("label").add_column("label", shuffled)
-    names = {"label_names": ["entailment", "neutral", "contradiction"], "judge": str(judge)}
-    settings = {**names, "check_agreement": True, "n_iterations": 1, "n_generated": 200, "generator_epochs": 14}
+    names = {"class_names": ["entailment", "neutral", "contradiction"], "judge_model": str(judge)}
+    settings = {
+        **names,
+        "check_agreement": True,
+        "n_iterations": 1,
+        "n_generated": 200,
+        "generator_num_train_epochs": 14,
+    }
     with pytest.raises(LabelsAtChanceError, match=r"agree with the judge's .* has not learned what the labels mean"):
         case.run(tmp_path / "out", train=rows, **settings)
     with pytest.warns(FairnessWarning, match="has not learned what the labels mean"):
@@ -314,7 +322,7 @@ def test_labels_that_mean_nothing(case, tmp_path):
 
 
 def test_labels_that_mean_little(case, tmp_path):
-    """A third of the labels that the generator reads are right; a judge sees far less agreement than on rows of dev."""
+    """A third of the labels that the generator reads are right; a judge agrees far less than on validation rows."""
     judge = tmp_path / "judge"
     _train_judge(case, judge)
     labels = list(case.world.train["label"])
@@ -322,8 +330,8 @@ def test_labels_that_mean_little(case, tmp_path):
     for place, other in zip(places, [*places[1:], places[0]], strict=True):
         labels[place] = case.world.train[other]["label"]
     rows = case.world.train.remove_columns("label").add_column("label", labels)
-    settings = {"judge": str(judge), "check_agreement": True, "n_iterations": 1, "n_generated": 300}
-    settings |= {"label_names": ["entailment", "neutral", "contradiction"], "generator_epochs": 14}
+    settings = {"judge_model": str(judge), "check_agreement": True, "n_iterations": 1, "n_generated": 300}
+    settings |= {"class_names": ["entailment", "neutral", "contradiction"], "generator_num_train_epochs": 14}
     with pytest.warns(FairnessWarning, match="most say little, and a model that learns from them can get worse"):
         found = case.run(tmp_path / "out", train=rows, **settings)
     judged, agreement = found["rounds"][0]["judge"], found["rounds"][0]["agreement"]["before"]
@@ -348,13 +356,13 @@ def _train_judge(case, folder):
 def test_sweep(case, report, folder, tmp_path, capsys):
     from hf_fairness.trainers.recipes import sweep_ibadr
 
-    given = {"dev": case.world.dev, "model": case.classifier, "generator": case.generator}
+    given = {"validation": case.world.validation, "model": case.classifier, "generator": case.generator}
     shutil.copytree(folder, tmp_path / "sweep" / "seed-0")
-    arguments = case.arguments(tmp_path, n_iterations=1, epochs=1, sweep=["seed=0,1"])
-    found = sweep_ibadr(arguments, case.world.train, **given)
+    settings = case.settings(tmp_path, n_iterations=1, num_train_epochs=1, sweep=["seed=0,1"])
+    found = sweep_ibadr(*settings, case.world.train, **given)
     assert [cell["value"] for cell in found["cells"]] == [0, 1]
-    values = [cell["results"]["dev"]["ibadr"]["accuracy"] for cell in found["cells"]]
-    assert found["over_seeds"]["dev"]["arms"]["ibadr"]["mean"] == pytest.approx(np.mean(values))
+    values = [cell["results"]["validation"]["ibadr"]["accuracy"] for cell in found["cells"]]
+    assert found["over_seeds"]["validation"]["arms"]["ibadr"]["mean"] == pytest.approx(np.mean(values))
     assert (tmp_path / "sweep" / "seed-1" / "ibadr").is_dir()
     print_report(found)
     printed = capsys.readouterr().out
@@ -372,9 +380,12 @@ def test_sweep(case, report, folder, tmp_path, capsys):
         for title, parts in found["over_seeds"].items()
     }
     assert sweep_record(found, name="ours").name == "ours"
-    for bad, message in (("threshold=1", "with one of n_bias_indicators"), ("seed=a", "expected a whole number")):
+    for bad, message in (
+        ("confidence_threshold=1", "with one of n_bias_indicators"),
+        ("seed=a", "expected a whole number"),
+    ):
         with pytest.raises(ValueError, match=message):
-            sweep_ibadr(case.arguments(tmp_path, sweep=[bad]), case.world.train, **given)
+            sweep_ibadr(*case.settings(tmp_path, sweep=[bad]), case.world.train, **given)
 
 
 def pairs(labels, **more):
@@ -388,7 +399,7 @@ HANS = {"heuristic": "lexical_overlap", "subcase": "ln_subject"}
 @pytest.mark.parametrize(
     ("challenge", "settings", "message"),
     [
-        ({"hans": pairs(["entailment"], **HANS)}, {"unnamed": True}, "the label '0'.*label_names"),
+        ({"hans": pairs(["entailment"], **HANS)}, {"unnamed": True}, "the label '0'.*--class_names"),
         ({"hans": pairs(["yes"], **HANS)}, {}, "hans: Unknown label 'yes'"),
         ({"hans": pairs([None], **HANS)}, {}, "hans: Row 0 needs 'label'"),
         ({"hans": pairs(["entailment"])}, {}, "hans: Row 0 needs 'heuristic'"),
@@ -398,7 +409,7 @@ HANS = {"heuristic": "lexical_overlap", "subcase": "ln_subject"}
 )  # fmt: skip
 def test_all_sets_are_checked_before_anything_is_trained(case, tmp_path, challenge, settings, message):
     if settings.pop("unnamed", False):  # numbers, as a file holds them
-        sets = {"train": case.world.train, "dev": case.world.dev}
+        sets = {"train": case.world.train, "validation": case.world.validation}
         settings = {name: Dataset.from_dict(rows.to_dict()) for name, rows in sets.items()}
     with pytest.raises(ValueError, match=message):
         case.run(tmp_path / "out", challenge=challenge, **settings)
@@ -408,7 +419,7 @@ def test_all_sets_are_checked_before_anything_is_trained(case, tmp_path, challen
 TRAINED = set(STAGES) - {"pool", "model", "evaluation", "report"}
 #: What comes after the training: what may run again when the change is to names, or to what is measured.
 CHANGES = {
-    "label names": ({"label_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
+    "class names": ({"class_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
     "challenge": ({"challenge": None}, {"evaluation", "report", "model"}),
     "test": ({"test": True}, {"evaluation", "report", "model"}),
     "order of columns": ({"hypothesis_first": True}, {"evaluation", "report", "model"}),
@@ -422,9 +433,9 @@ def test_what_is_not_learned_from_trains_nothing_anew(case, started, change):
     settings, expected = CHANGES[change]
     before = manifest(started)
     given = {"probe": True, "anti_artefact": case.world.anti_artefact, **settings}
-    plain = {name: case.world.dev for name in ("test",) if given.get(name) is True}
-    if "label_names" in settings:  # numbers without names, as a file holds them
-        sets = {"train": case.world.train, "dev": case.world.dev}
+    plain = {name: case.world.validation for name in ("test",) if given.get(name) is True}
+    if "class_names" in settings:  # numbers without names, as a file holds them
+        sets = {"train": case.world.train, "validation": case.world.validation}
         plain |= {name: Dataset.from_dict(rows.to_dict()) for name, rows in sets.items()}
         plain |= {"challenge": {"planted": Dataset.from_dict(case.world.challenge.to_dict())}}
     found = case.run(started, **{**given, **plain})
@@ -432,7 +443,7 @@ def test_what_is_not_learned_from_trains_nothing_anew(case, started, change):
     changed = {stage for stage in STAGES if before[stage]["key"] != after[stage]["key"]}
     assert changed == expected
     assert not changed & TRAINED
-    if "label_names" in settings:
+    if "class_names" in settings:
         config = AutoConfig.from_pretrained(found["model"])
-        assert list(config.id2label.values()) == settings["label_names"]
-        assert set(found["rounds"][0]["labels"]["before"]) == set(settings["label_names"])
+        assert list(config.id2label.values()) == settings["class_names"]
+        assert set(found["rounds"][0]["labels"]["before"]) == set(settings["class_names"])

@@ -86,15 +86,20 @@ def test_a_model_learns_and_knows_how_sure_it_is(case, opened):
 def test_patience_needs_rows_to_evaluate_on(case, opened):
     model, tokenizer = opened
     arguments = {**QUICK, "output_dir": "unused"}
-    with pytest.raises(ValueError, match="patience=2 stops on the accuracy of eval_dataset"):
-        pair_trainer(model, tokenizer, case.world.train, training_arguments=arguments, patience=2)
+    with pytest.raises(ValueError, match="early_stopping_patience=2 stops on the accuracy of eval_dataset"):
+        pair_trainer(model, tokenizer, case.world.train, training_arguments=arguments, early_stopping_patience=2)
 
 
 def test_training_stops_where_nothing_gets_better(case, opened, tmp_path):
     model, tokenizer = opened
     arguments = {**QUICK, "num_train_epochs": 30, "learning_rate": 0.0, "output_dir": str(tmp_path)}
     trainer = pair_trainer(
-        model, tokenizer, case.world.train, training_arguments=arguments, eval_dataset=case.world.dev, patience=2
+        model,
+        tokenizer,
+        case.world.train,
+        training_arguments=arguments,
+        eval_dataset=case.world.validation,
+        early_stopping_patience=2,
     )
     trainer.train()
     assert trainer.state.epoch == 3.0
@@ -175,7 +180,8 @@ def test_killed_training_goes_on(case, opened, tmp_path, monkeypatch, strategy):
         model, _ = open_pair_classifier(case.classifier[0], label_names=NAMES, tokenizer=tokenizer)
         arguments = {**QUICK, "num_train_epochs": 4, "output_dir": str(tmp_path / name)}
         arguments |= {"restore_callback_states_from_checkpoint": True, "train_sampling_strategy": strategy}
-        options = {"training_arguments": arguments, "eval_dataset": case.world.dev, "patience": 2}
+        options = {"training_arguments": arguments, "eval_dataset": case.world.validation}
+        options["early_stopping_patience"] = 2
         if name == "killed":
             with monkeypatch.context() as patch:
                 _kill_at_step(patch, 20)
