@@ -99,11 +99,11 @@ class IBADRConfig(TrainingArguments):
     seed: int = field(default=0, metadata={"help": "Of every draw."})
     bf16: bool = field(default=False, metadata={"help": "Train in bfloat16."})
     report_to: None | str | list[str] = field(  # noqa: RUF036  # HfArgumentParser reads a flag from the second type
-        default="none", metadata={"help": "Where to report the trainings: none, all, ..."}
+        default="none",
+        metadata={"help": "Where to report the trainings: none, all, ...; with --logging_strategy losses too."},
     )
     logging_strategy: str = field(default="no", metadata={"help": "When to log losses: no, steps or epoch."})
-    save_strategy: str = field(default="no", metadata={"help": "The recipe saves after every epoch."})
-    disable_tqdm: bool | None = field(default=True, metadata={"help": "No bars of the trainings."})
+    disable_tqdm: bool | None = field(default=True, metadata={"help": "Show no bars while models are trained."})
 
     # The method.
     n_bias_indicators: int = field(

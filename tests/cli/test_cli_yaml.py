@@ -114,13 +114,16 @@ def test_each_number_has_a_range_that_holds_its_default(options, command):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lang: no\n", "lang is the truth value false, expected a text or null; write 'no' in quotes for the text."),
+        (
+            "target_lang: no\n",
+            "target_lang is the truth value false, expected a text or null; write 'no' in quotes for the text.",
+        ),
         ("lang: it\nlang: de\n", "lang is given twice."),
         ("seed: -1\n", "seed is -1, expected 0 or more."),
         ("learning_rate: .nan\n", "learning_rate is nan, expected a finite number."),
-        ("max_pairs: 3\n", "max_pairs is 3, expected at least min_pairs"),
+        ("max_pairs: 3\n", "max_pairs is 3, expected at least --min_pairs"),
         ("until: nowhere\n", "until is 'nowhere', expected a stage"),
-        ("model: ''\n", "model is empty, expected a text."),
+        ("model_name_or_path: ''\n", "model_name_or_path is empty, expected a text."),
         ("", "expected `option: value` lines, got an empty file."),
         ("3\n", "expected `option: value` lines, got int."),
         ("1: 2\n", "unknown option 1."),

@@ -45,10 +45,10 @@ def sweep_ibadr(arguments: IBADRArguments, config: IBADRConfig, train: Dataset, 
         for text in values:
             value = _typed(name, text)
             folder = Path(str(config.output_dir)) / "sweep" / re.sub(r"[^A-Za-z0-9.-]+", "_", f"{name}-{text}")
-            changes: dict[str, Any] = {name: value}
-            of_config = name in {entry.name for entry in fields(IBADRConfig)}
-            own = replace(config, output_dir=str(folder), **(changes if of_config else {}))
-            what = replace(arguments, sweep=None, **({} if of_config else changes))
+            changes: dict[str, Any] = {"output_dir": str(folder)}
+            others: dict[str, Any] = {"sweep": None}
+            (changes if name in {entry.name for entry in fields(IBADRConfig)} else others)[name] = value
+            own, what = replace(config, **changes), replace(arguments, **others)
             cells.append(_cell(name, value, run_ibadr(what, own, train, **given)))
     if not cells:
         raise ValueError(f"--sweep is empty; expected NAME=VALUE,VALUE... with one of {', '.join(SWEEPS)}.")

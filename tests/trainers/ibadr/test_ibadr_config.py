@@ -86,7 +86,7 @@ def test_what_is_not_set_is_as_the_trainer_has_it():
         ("load_best_model_at_end", True),
         ("eval_strategy", "epoch"),
         ("eval_steps", 5),
-        ("save_strategy", "steps"),
+        ("save_strategy", "epoch"),
         ("save_total_limit", 2),
         ("max_steps", 10),
         ("auto_find_batch_size", True),

@@ -425,6 +425,8 @@ CHANGES = {
     "order of columns": ({"hypothesis_first": True}, {"evaluation", "report", "model"}),
     "probe": ({"probe": False}, {"evaluation", "report", "model"}),
     "name of the data": ({"dataset": "rows"}, {"pool", "report", "model"}),
+    "where it is told": ({"run_name": "mine", "logging_strategy": "epoch", "hub_model_id": "me/it"}, set()),
+    "how fast it runs": ({"per_device_eval_batch_size": 7, "dataloader_persistent_workers": False}, set()),
 }
 
 
