@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, set_seed
 from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.losses import CCDLoss
@@ -120,6 +120,7 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
                 split, found.random_targets(self.kernel.rho, args.seed) if args.random_gaps else None
             )
         if args.use_peft:
+            set_seed(args.seed)  # the layers are drawn here, and the parent sets the seed later
             self.encoder.add_lora(args)
         # The widget would show texts; the usage snippet would encode some at every save, a head in the encoder's place.
         self.encoder.model.model_card_data.generate_widget_examples = False

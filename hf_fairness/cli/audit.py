@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 if TYPE_CHECKING:
     from hf_fairness.encoders import RememberingEncoder
+
+logger = logging.getLogger(__name__)
 
 DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
 retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
@@ -126,6 +129,7 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
     before = None if reference is None else audit(reference, **options)
     after = audit(model, reference=reference, n_texts=arguments.show_texts, **options)
     report, earlier = after.report, None if before is None else before.report
+    logger.info("Drawing, and writing the report into %s", arguments.output_dir)
     if after.embeddings:
         first = next(iter(after.embeddings))
         if before is None or earlier is None:

@@ -258,7 +258,7 @@ def _sets(attribute: Attribute, given: Mapping[str, Any] | None) -> dict[str, Va
     built_in = built_in_variants(attribute)
     sets: dict[str, Any] = {} if built_in is None else {BUILT_IN: built_in}
     for name, rows in (given or {}).items():
-        if name in (*sets, "SEAT", "probe", "utility"):
+        if name in sets:
             raise ValueError(f"A set of variants may not be called {name!r}; choose another name.")
         sets[name] = rows
     return {name: read_variants(rows, groups=attribute.group_names) for name, rows in sets.items()}

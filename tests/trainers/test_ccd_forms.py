@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,19 @@ def test_lora_trains_adapters_only_and_saves_a_merged_model(tiny_bert, triples, 
     assert torch.equal(keys[WORDS], original[WORDS])
     query = "encoder.layer.0.attention.self.query.weight"
     assert not torch.equal(keys[query], original[query])
+
+
+def test_lora_layers_are_drawn_by_the_seed(tiny_bert, triples, config):
+    """Else a control would start from other layers than the method."""
+
+    def drawn(seed):
+        model = CCDTrainer(copy.deepcopy(tiny_bert), config(use_peft=True, seed=seed), triples).model
+        return torch.cat([value.flatten() for name, value in model.named_parameters() if "lora_A" in name])
+
+    first = drawn(1)
+    torch.rand(3)
+    assert torch.equal(first, drawn(1))
+    assert not torch.equal(first, drawn(2))
 
 
 # PEFT 0.21 asks transformers 5.23 by an old name (seen 2026-11); nothing of ours is concerned.

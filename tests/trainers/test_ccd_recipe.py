@@ -180,6 +180,16 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     assert references == [stages["variants"][part] for part in ("n_train", "n_validation")]
 
 
+def test_the_original_is_measured_as_it_is_trained_and_saved(run):
+    """With the pooling and the length of the training's settings, or what changed would not be what training did."""
+    settings = {"pooling": "cls", "normalize": False, "max_length": 40, "max_steps": 1, "learning_rate": 0.0}
+    result, _, _ = run(arguments={"control": False}, **settings)
+    before, after = (result[side]["cced"]["held-out rows"] for side in ("before", "after"))
+    assert after["mean_distance"] == pytest.approx(before["mean_distance"], rel=1e-5)
+    assert after["cced"] == pytest.approx(before["cced"], rel=1e-4)
+    assert result["after"]["utility"]["similarity_structure"] == pytest.approx(1)
+
+
 def test_the_control_does_not_do_what_the_method_does(run):
     shares = []
     for seed in (42, 1, 2):

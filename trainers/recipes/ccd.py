@@ -394,6 +394,7 @@ class _Pipeline:
     def record(self, after: Mapping[str, Any], sides: Mapping[str, Any], *, drawn: bool = False) -> Record:
         """What was found; with pictures of the embeddings before and after where asked."""
         if drawn:
+            logger.info("Stage report: drawing, and writing the report")
             pair = pictures(self._embeddings("audit_before"), self._embeddings("audit_after"))
             after = {**after, "projection": pair["after"]}
             sides = {**sides, "before": {**sides["before"], "projection": pair["before"]}}
