@@ -32,7 +32,7 @@ makes data fair."""
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
 #: Options that name a model.
-_MODELS = ("model_name_or_path", "forward", "backward")
+_MODELS = ("model_name_or_path", "forward_model", "backward_model")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
 _WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
 

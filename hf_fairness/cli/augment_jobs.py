@@ -30,7 +30,7 @@ LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
 
 
 #: Options that the classes call otherwise.
-_ARGUMENTS = {"model_name_or_path": "model"}
+_ARGUMENTS = {"model_name_or_path": "model", "forward_model": "forward", "backward_model": "backward"}
 
 
 @dataclass(frozen=True)

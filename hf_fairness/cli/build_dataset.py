@@ -99,8 +99,15 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
         if keep:
             print(f"\n{output / 'README.md'}")
         if repository is not None:
-            access = {"private": arguments.hub_private_repo, "token": arguments.hub_token}
-            print(push(name, output, repository, right=arguments.i_have_the_right, **access))
+            done = push(
+                name,
+                output,
+                repository,
+                private=arguments.hub_private_repo,
+                right=arguments.i_have_the_right,
+                token=arguments.hub_token,
+            )
+            print(done)
     return built
 
 

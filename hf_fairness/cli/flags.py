@@ -20,7 +20,9 @@ from hf_fairness.utils import FairnessWarning
 
 #: Arguments of functions -> the option that says the same, where the words differ.
 OTHER_NAMES = {
+    "backward": "backward_model",
     "columns": "text_column",
+    "forward": "forward_model",
     "model": "model_name_or_path",
     "private": "hub_private_repo",
     "score_columns": "score_column",

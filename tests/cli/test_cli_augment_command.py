@@ -123,7 +123,7 @@ def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
         ("subtract", ("--model_name_or_path", "m"), "Method subtract needs --percentile"),
         ("subtract", ("--percentile", 95), "Method subtract needs --model_name_or_path"),
         ("mlm", (), "Method mlm needs --model_name_or_path"),
-        ("paraphrase", (), "Method paraphrase needs --forward and --backward"),
+        ("paraphrase", (), "Method paraphrase needs --forward_model and --backward_model"),
         ("llm", (), "Method llm needs --model_name_or_path (a chat model) or --base_url (a server)"),
         ("compensate", ("--model_name_or_path", "m", "--percentile", 100), "percentile must lie in [1, 100)"),
         ("subtract", ("--model_name_or_path", "m", "--percentile", 0), "percentile must lie in [1, 100)"),

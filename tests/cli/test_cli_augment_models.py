@@ -92,7 +92,7 @@ def test_paraphrase(write, augment, tmp_path):
         model.final_logits_bias[0, 1] = 1000.0
     model.save_pretrained(tmp_path / "there")
     tokenizer.save_pretrained(tmp_path / "there")
-    words = ("--forward", tmp_path / "there", "--backward", tmp_path / "there", "--num_beams", 2)
+    words = ("--forward_model", tmp_path / "there", "--backward_model", tmp_path / "there", "--num_beams", 2)
     rows, card, _ = augment(write(".csv", [{"text": "rain"}, {"text": "rain rain"}]), "paraphrase", *words)
     assert rows["text"][:] == ["rain", "rain rain"]
     assert number(card, "rows added") == "0"

@@ -147,6 +147,35 @@ def test_what_cannot_be_scored_is_said_by_its_flag(write, augment, model, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+def test_rows_and_direction_go_to_the_hub_together(fake_hub, write, model, tmp_path):
+    """Into a private repository with the name of the folder; who has them scores another corpus."""
+    code = """
+        import os, sys
+        from datasets import load_dataset
+        from huggingface_hub import hf_hub_download
+        from hf_fairness.cli import main
+        from hf_fairness.measure import BiasDirection
+        source, model, out = sys.argv[1:]
+        words = ["augment", source, "--method", "score", "--model_name_or_path", model, "--text_column", "premise"]
+        token = os.environ.pop("HF_TOKEN")
+        push = ["--push_to_hub", "--hub_private_repo", "--hub_token"]
+        assert main([*words, "--output_dir", out, *push, token + "x"]) == 1
+        assert main([*words, "--output_dir", out, *push, token]) == 0
+        os.environ["HF_TOKEN"] = token
+        rows = load_dataset("tester/scored", split="train")
+        file = hf_hub_download("tester/scored", "direction.json", repo_type="dataset")
+        assert BiasDirection.load(file).groups == ("male", "female")
+        assert main([*words, "--output_dir", out + "2", "--direction", file]) == 0
+        again = load_dataset("parquet", data_files=out + "2/data/*.parquet", split="train")
+        assert again.to_list() == rows.to_list()
+    """
+    printed = fake_hub.run(code, write(".jsonl", ROWS), model, tmp_path / "scored")
+    assert printed.count("Pushed to") == 1
+    files = fake_hub.files("tester/scored", "dataset")
+    assert not any(str(tmp_path).encode() in content for content in files.values())
+    assert {"README.md", "direction.json"} < set(files)
+
+
 def test_rows_without_a_text_score_nothing_and_are_counted(write, augment, model):
     source = write(".jsonl", [{"text": "The nurse left."}, {"text": None}, {"text": ""}])
     words = ("--text_column", "text", "--model_name_or_path", model)
