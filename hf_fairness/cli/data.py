@@ -53,16 +53,19 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
     """
     source: str | None = getattr(held_out, f"{part}_dataset")
     split: str | None = getattr(held_out, f"{part}_split")
-    if source is not None:
-        return open_dataset(source, split=split or only_split(source, f"--{part}_split"))
-    if split is None:
+    if source is None and split is None:
         return None
-    if Path(data.dataset).is_file():
+    if source is None and Path(data.dataset).is_file():
         raise ValueError(
             f"--{part}_split {split}: a single file such as {data.dataset} has no splits. Name the file of the rows "
             f"with --{part}_dataset."
         )
-    return open_dataset(data.dataset, config=data.dataset_config, split=split)
+    try:
+        if source is not None:
+            return open_dataset(source, split=split or only_split(source, f"--{part}_split"))
+        return open_dataset(data.dataset, config=data.dataset_config, split=split or "")
+    except ValueError as error:
+        raise ValueError(str(error).replace("--dataset_split", f"--{part}_split")) from error
 
 
 def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:

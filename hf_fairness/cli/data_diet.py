@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.data import one_text_column, open_held_out, open_named, open_rows
 from hf_fairness.cli.hub import HubOptions, check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import print_report
+from hf_fairness.cli.show import print_report, quiet_unless_watched
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
@@ -65,6 +65,7 @@ def run(
     hub = hub or HubOptions()
     wanted = repositories(hub, arguments.output_dir, more)
     check_logins(wanted, hub.hub_token)
+    quiet_unless_watched()
     train = open_rows(arguments)
     check_models(model_name_or_path=arguments.model_name_or_path, stability_models=arguments.stability_models)
     result = run_data_diet(

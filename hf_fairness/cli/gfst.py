@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import print_report
+from hf_fairness.cli.show import print_report, quiet_unless_watched
 from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
@@ -96,8 +95,7 @@ def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None
             f"--until {arguments.until} ends the run before there is a model to push: leave out one of them."
         )
     check_logins(wanted, config.hub_token)
-    if not sys.stderr.isatty():
-        quiet()
+    if quiet_unless_watched():
         config.disable_tqdm = True
     if arguments.demo:
         from hf_fairness.cli.gfst_demo import demo_data
@@ -113,15 +111,6 @@ def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None
         print_report(result)
         result["urls"] = push_all(result["artefacts"], wanted, config)
     return result
-
-
-def quiet() -> None:
-    """No bars of the libraries where nobody watches them."""
-    import datasets
-    from transformers.utils import logging
-
-    datasets.disable_progress_bars()
-    logging.disable_progress_bar()
 
 
 def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:

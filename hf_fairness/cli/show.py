@@ -1,9 +1,22 @@
-"""What every command prints at its end."""
+"""What every command prints at its end, and bars on the way there."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
+
+
+def quiet_unless_watched() -> bool:
+    """No bars of the libraries where nobody watches them; returns whether that is so."""
+    if sys.stderr.isatty():
+        return False
+    import datasets
+    from transformers.utils import logging
+
+    datasets.disable_progress_bars()
+    logging.disable_progress_bar()
+    return True
 
 
 def print_report(result: Mapping[str, Any]) -> None:

@@ -80,6 +80,10 @@ def test_configurations_of_a_folder_of_parquet(parquet: Path) -> None:
         open_rows(DataArguments(dataset=str(parquet)))
     with pytest.raises(ValueError, match="--dataset_config names one of its configurations"):
         open_rows(DataArguments(dataset=str(parquet), dataset_config="rte"))
+    with pytest.raises(ValueError, match="--test_split names one of its splits"):
+        open_held_out(
+            DataArguments(dataset=str(parquet), dataset_config="mnli"), HeldOutArguments(test_split="dev"), "test"
+        )
     with pytest.raises(ValueError, match="--dataset_split names one of its splits"):
         open_rows(DataArguments(dataset=str(parquet), dataset_config="mnli", dataset_split="dev"))
 

@@ -118,7 +118,7 @@ def test_each_number_has_a_range_that_holds_its_default(options, command):
             "target_lang: no\n",
             "target_lang is the truth value false, expected a text or null; write 'no' in quotes for the text.",
         ),
-        ("lang: it\nlang: de\n", "lang is given twice."),
+        ("target_lang: it\ntarget_lang: de\n", "target_lang is given twice."),
         ("seed: -1\n", "seed is -1, expected 0 or more."),
         ("learning_rate: .nan\n", "learning_rate is nan, expected a finite number."),
         ("max_pairs: 3\n", "max_pairs is 3, expected at least --min_pairs"),

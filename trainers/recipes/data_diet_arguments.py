@@ -24,7 +24,7 @@ CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equaliz
 
 
 @dataclass(kw_only=True)
-class DataDietArguments(DataArguments, HeldOutArguments, LabelArguments, DeviceArguments, ReportArguments):
+class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness data-diet` needs.
 
     Source: Zayed et al. 2023; the defaults are those of its section 5, but for the number of seeds (5 there).

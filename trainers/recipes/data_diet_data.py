@@ -287,8 +287,10 @@ def _split(
     if not given:
         column = f"{text_column}_counterfactual"
         options: dict[str, Any] = {"attribute": attribute, "names": names}
-        rows = rows.select_columns([text_column]).map(CounterfactualSwap(text_column, **options), batched=True)
-        rows = rows.map(SwapQuality(text_column, **options), batched=True)
+        rows = rows.select_columns([text_column]).map(
+            CounterfactualSwap(text_column, **options), batched=True, desc="Swapping group words"
+        )
+        rows = rows.map(SwapQuality(text_column, **options), batched=True, desc="Judging swaps")
     pairs = read_pairs(rows, text_column=text_column, counterfactual_column=column, label_column=None)
     texts = pairs.texts(rows)
     counterfactuals = list(texts)

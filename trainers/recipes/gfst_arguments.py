@@ -39,7 +39,7 @@ PLACES = ("until", "resume", "demo", "text_column", "show_texts")
 
 
 @dataclass(kw_only=True)
-class GFSTArguments(DataArguments, HeldOutArguments, ReportArguments):
+class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness gfst` needs beside the settings of the training.
 
     Source: Choubey et al. 2021; defaults are those of the paper where it names one.
