@@ -24,6 +24,7 @@ OTHER_NAMES = {
     "columns": "text_column",
     "forward": "forward_model",
     "model": "model_name_or_path",
+    "pairs": "sts_pairs",
     "private": "hub_private_repo",
     "score_columns": "score_column",
     "text_columns": "text_column",

@@ -132,7 +132,7 @@ def audit(
     if not sets and not names:
         raise ValueError(
             f"There are no SEAT tests and no built-in texts for {values.name!r} ({values.language}): "
-            "give texts with variants={name: rows made by GroupVariants}."
+            "give texts of your own with `variants`, rows that GroupVariants made."
         )
     tests = resolve_tests(names) if names else []
     pairs = None if sts_pairs is None else list(zip(*read_scored_pairs(sts_pairs), strict=True))

@@ -74,6 +74,11 @@ def test_help_of_the_command_loads_no_model_library():
         (["ccd", "--model_name_or_path", "m", "--attribute", "shoes"], "shoes"),
         (["ccd", "--model_name_or_path", "m", "--sweep", "rho"], "expected 'beta'"),
         (["ccd", "--model_name_or_path", "m", "--variants", "{csv}"], "expected male, female and neutral"),
+        (["audit", "{vectors}", "--sts_pairs", "{csv}"], "--sts_pairs needs sentence1, sentence2"),
+        (["audit", "{vectors}", "--dataset", "{csv}"], "choose one with --text_column"),
+        (["audit", "{vectors}", "--dataset", "{csv}", "--text_column", "a", "b"], "reads one column of texts"),
+        (["audit", "{vectors}", "--dataset", "{csv}", "--dataset_config", "x"], "--dataset_config x"),
+        (["ccd", "--model_name_or_path", "m", "--dataset", "{csv}", "--dataset_config", "x"], "--dataset_config x"),
         (["audit", "{empty}", "--config", "nowhere.yaml"], "there is no such file"),
     ],
 )
@@ -83,7 +88,9 @@ def test_bad_input_ends_in_one_line(words, message, tmp_path, capsys, monkeypatc
     (tmp_path / "empty").mkdir()
     (tmp_path / "rows.csv").write_text("a,b\nShe sings.,He sings.\n")
     (tmp_path / "x.doc").write_text("?")
+    (tmp_path / "vectors.txt").write_text("she 1 0\nhe 0 1\n")
     places = {"{empty}": str(tmp_path / "empty"), "{csv}": str(tmp_path / "rows.csv")}
+    places["{vectors}"] = str(tmp_path / "vectors.txt")
     assert main([places.get(word, word) for word in words]) == 1
     error = capsys.readouterr().err
     assert message in error

@@ -3,7 +3,8 @@
 Stages: ``variants`` (male, female, neutral ... of every text, in three parts: rows to train on, rows that choose the
 checkpoint, rows for the audits alone) -> ``audit_before`` -> ``train`` -> ``control`` (see :data:`CONTROL`) ->
 ``audit_after`` and ``audit_control`` -> ``report`` -> ``model`` (a folder ready to publish). Each is kept in a folder
-of the output directory; a killed run goes on where it stopped.
+of the output directory; a killed run goes on where it stopped. Within a process the original is opened once, and
+encodes each text of the audits once; a run that is taken up again does both anew.
 
 Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*.
 """
