@@ -131,10 +131,10 @@ def _data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     named = ("model_name_or_path", "generator_model", "shallow_model", "judge_model")
     check_models(**{name: getattr(arguments, name) for name in named}, confidence_from=config.confidence_from)
     return {
-        "train": open_rows(arguments),
-        "validation": open_held_out(arguments, arguments, "validation"),
+        "challenge": dict(_challenge(text) for text in arguments.challenge or []),  # what is small comes first
         "test": open_held_out(arguments, arguments, "test"),
-        "challenge": dict(_challenge(text) for text in arguments.challenge or []),
+        "validation": open_held_out(arguments, arguments, "validation"),
+        "train": open_rows(arguments),
     }
 
 

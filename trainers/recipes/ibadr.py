@@ -122,7 +122,8 @@ def run_ibadr(
         sources["judge"] = source(None, arguments.judge_model, "judge")
     if config.confidence_from not in CONFIDENCES:
         sources["filter"] = source(None, config.confidence_from, "filter")
-    sets = evaluation_sets(task, challenge, hypothesis_first=arguments.hypothesis_first)
+    how: dict[str, Any] = {"hypothesis_first": arguments.hypothesis_first, "label_column": arguments.label_column}
+    sets = evaluation_sets(task, challenge, **how)
     settings = {**asdict(arguments), "training": training_settings(config)}
     with Run(str(config.output_dir), settings, resume=arguments.resume) as run:
         pipeline = _Pipeline(Job(run, arguments, config, task, sources, anti_artefact))

@@ -69,7 +69,7 @@ def own_rows(task: PairTask, rows: Dataset, title: str) -> EvaluationSet:
 
 
 def evaluation_sets(
-    task: PairTask, challenge: Mapping[str, Any] | None, *, hypothesis_first: bool
+    task: PairTask, challenge: Mapping[str, Any] | None, *, hypothesis_first: bool, label_column: str = LABEL
 ) -> list[EvaluationSet]:
     """Validation, test and challenge sets.
 
@@ -78,6 +78,7 @@ def evaluation_sets(
         challenge: by title. A published set by its name (``hans``, or ``fever_symmetric:v2`` where there are two): the
             path of its file, or its rows. Any other title: rows with the columns and labels of the data.
         hypothesis_first: whether the first text column is the hypothesis or claim.
+        label_column: column of the labels in rows of any other title, where they have it; else it is ``label``.
 
     Raises:
         ValueError: a set of pairs for single texts, a label that is not in the map, labels of the data that a
@@ -91,7 +92,8 @@ def evaluation_sets(
     for title, given in (challenge or {}).items():
         name, _, _ = title.partition(":")
         if name not in CHALLENGE_SETS:
-            rows = labelled_rows(given, task, title)
+            labels = label_column if label_column in given.column_names else LABEL
+            rows = labelled_rows(given, task, title, label_column=labels)
             more = [column for column in ("heuristic", "subcase", "cluster") if column in given.column_names]
             for column in more if len(rows) == len(given) else []:
                 rows = rows.add_column(column, [str(value) for value in given[column]])

@@ -113,6 +113,9 @@ def test_published_sets_and_own_ones(case, tmp_path):
     ]
     own = case.world.challenge.add_column("cluster", ["c"] * len(case.world.challenge))
     sets = evaluation_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
+    verdicts = own.rename_column("label", "verdict")  # labels are called as in the data
+    (_, again) = evaluation_sets(task, {"mine": verdicts}, hypothesis_first=True, label_column="verdict")
+    assert [row["label"] for row in again.rows] == [row["label"] for row in sets[2].rows]
     assert [each.title for each in sets] == ["validation", "hans:a", "mine"]
     assert sets[1].texts(("premise", "hypothesis"))[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
