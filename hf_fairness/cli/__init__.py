@@ -108,10 +108,9 @@ def _run(words: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    with warnings_in_flags(command):
-        from hf_fairness._opening import opened_once
+    from hf_fairness._opening import opened_once
 
-    with opened_once():
+    with warnings_in_flags(command), opened_once():
         importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
     return 0
 
