@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness.attributes.names import NO_NAMES, names_option
 from hf_fairness.generation.config import LLMConfig
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-#: What `--names` is given for the names of the attribute's own file.
-BUILT_IN = "built-in"
 
 #: Options that all swaps take, that judge them, and of requests to a chat model.
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
@@ -113,8 +111,7 @@ class Job:
     @property
     def names(self) -> bool | str:
         """What the methods take as ``names``."""
-        given = self.options.get("names", False)
-        return True if given == BUILT_IN else given
+        return names_option(self.options.get("names", NO_NAMES))
 
     def chosen(self, *names: str) -> dict[str, Any]:
         """Those of the named options that were given, as keyword arguments."""

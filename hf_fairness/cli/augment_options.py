@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
-from hf_fairness.cli.augment_jobs import BUILT_IN, SCORE, Method
+from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
+from hf_fairness.cli.augment_jobs import SCORE, Method
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
@@ -61,7 +62,10 @@ class TermOptions:
     )
     names: str | None = field(
         default=None,
-        metadata={"help": f"Treat given names too: `{BUILT_IN}`, or a CSV file with source and date. Default: no."},
+        metadata={
+            "help": f"Treat given names too: `{BUILT_IN}`, a CSV file with source and date, or `{NO_NAMES}`; default: "
+            f"`{NO_NAMES}`."
+        },
     )
     target: str | None = field(default=None, metadata={"help": "Group to write; needed with more than two groups."})
     label_column: str | None = field(default=None, metadata={"help": "Column of the labels."})
