@@ -147,7 +147,7 @@ def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     assert "another text" in said
 
 
-def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monkeypatch):
+def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monkeypatch, caplog):
     """The original for three audits and all trainings; what was trained is read back as it will be published."""
     from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel
@@ -172,7 +172,10 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(counted_load))
     monkeypatch.setattr(SentenceTransformer, "encode", counted_encode)
     monkeypatch.setattr(trainer, "embed_references", counted_references)
-    _, stages, out = run(max_steps=2, arguments={"sweep": "beta"})
+    with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.recipes.ccd"):
+        _, stages, out = run(max_steps=2, arguments={"sweep": "beta"})
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Stage ")]
+    assert [line.split(",")[0] for line in said] == [f"Stage {place} of 9" for place in range(1, 9)]  # 9: a copy
     assert opened[encoder] == 1
     assert [opened[str(out / stage / "model")] for stage in ("train", "control")] == [1, 1]
     assert set(asked.values()) == {1}

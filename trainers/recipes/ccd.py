@@ -62,6 +62,8 @@ CONTROL = (
     "the gap of another text, up or down at random, and not to 0. Rows, order, steps up to the kept checkpoint, "
     "optimiser, weights of the loss, seed and dropout (as for the method) are the same"
 )
+#: What comes out of the stages that train.
+_TRAINED = {"train": "the mitigated model", "control": "the control"}
 _EMBEDDINGS = "embeddings.npz"
 
 
@@ -160,6 +162,14 @@ class _Pipeline:
         self.opened.model.to("cpu")
         return copy.deepcopy(self.opened)
 
+    def say(self, stage: str, what: str) -> None:
+        """Log which stage begins, and how many there are."""
+        asked = self.arguments
+        control, sweep = ["control"] if asked.control else [], ["sweep"] if asked.sweep else []
+        audits = ["audit_after", *(f"audit_{name}" for name in control)]
+        stages = ["variants", "audit_before", "train", *control, *sweep, *audits, "report", "model"]
+        logger.info("Stage %d of %d, %s: %s", stages.index(stage) + 1, len(stages), stage, what)
+
     @property
     def base_model(self) -> str:
         return self.arguments.model_name_or_path
@@ -191,7 +201,7 @@ class _Pipeline:
         """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
 
         def work(folder: Path) -> dict[str, int]:
-            logger.info("Stage variants: reading %d rows of %s", len(rows), self.arguments.dataset)
+            self.say("variants", f"reading {len(rows):,} rows of {self.arguments.dataset}")
             made, other_language = rows, 0
             if column is not None:
                 other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
@@ -277,7 +287,7 @@ class _Pipeline:
         n_texts = self.arguments.show_texts if name == "audit_after" else 0
 
         def work(folder: Path) -> dict[str, Any]:
-            logger.info("Stage %s: measuring %s", name, "the original" if trained is None else f"what {trained} left")
+            self.say(name, f"measuring {self.base_name if trained is None else _TRAINED[trained]}")
             # What is published is what is measured, so a trained model is read back from the folder that is copied.
             model = self.original if trained is None else str(self.run.folder(trained) / "model")
             found = audit(
@@ -328,7 +338,7 @@ class _Pipeline:
                 own.random_gaps, own.load_best_model_at_end = True, False
                 callbacks = [_StopAt(stop)]
             rows, validation = self.part("train"), self.part("validation")
-            logger.info("Stage %s: training %s", name, "the control" if stop is not None else self.base_name)
+            self.say(name, f"training {_TRAINED[name]}")
             model = self.copy_of_original()
             trainer = CCDTrainer(model, own, rows, validation, references=self.references, callbacks=callbacks)
             self.references = trainer.references
@@ -356,7 +366,7 @@ class _Pipeline:
 
         def work(folder: Path) -> list[dict[str, Any]]:
             rows, validation = self.part("train"), self.part("validation")
-            logger.info("Stage sweep: training %s with beta %s", self.base_name, ", ".join(f"{b:g}" for b in BETAS))
+            self.say("sweep", f"training with beta {', '.join(f'{beta:g}' for beta in BETAS)}")
             own, model = self._config(folder), self.copy_of_original()
             found = sweep_beta(model, own, rows, validation, betas=BETAS, references=self.references)
             table = []
@@ -395,7 +405,7 @@ class _Pipeline:
     def record(self, after: Mapping[str, Any], sides: Mapping[str, Any], *, drawn: bool = False) -> Record:
         """What was found; with pictures of the embeddings before and after where asked."""
         if drawn:
-            logger.info("Stage report: drawing, and writing the report")
+            self.say("report", "drawing, and writing")
             pair = pictures(self._embeddings("audit_before"), self._embeddings("audit_after"))
             after = {**after, "projection": pair["after"]}
             sides = {**sides, "before": {**sides["before"], "projection": pair["before"]}}
