@@ -20,6 +20,8 @@ from hf_fairness.cli.values import Misfit, check_value, kind_of, read_value
 
 #: Letters of a message; the choices of some options of the Trainer fill a page.
 _LONGEST = 400
+#: The flags that name a repository.
+_REPOSITORY = re.compile(r"--hub_(model|dataset)_id")
 #: What every command with ``--attribute`` says at the end of its help.
 _ATTRIBUTE = """--attribute takes gender, religion, or a JSON file of yours with groups and their words. A whole one:
   python -m pydoc hf_fairness.attributes.load_attribute"""
@@ -112,6 +114,11 @@ def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog
     )
 
     def refuse(message: str) -> None:
+        if message.startswith("argument --push_to_hub"):
+            names = [
+                flag for action in parser._actions for flag in action.option_strings if _REPOSITORY.fullmatch(flag)
+            ]
+            message = f"--push_to_hub takes no name; {' or '.join(names)} names the repository"
         message = re.sub(r"'([^']{60})[^']+'", r"'\1...'", message)  # a number of thousands of digits
         message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]} ..."
         parser.exit(2, redact(f"{parser.format_usage()}{prog}: error: {message}\n"))

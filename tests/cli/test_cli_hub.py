@@ -106,6 +106,15 @@ def test_no_file_of_a_run_holds_a_given_token(tmp_path):
     assert [str(path) for path in files if CANARY.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.parametrize(
+    ("command", "flag"), [("audit", "model"), ("augment", "dataset"), ("build-dataset", "dataset"), ("ccd", "model")]
+)
+def test_a_repository_behind_the_flag_that_pushes_is_told_where_it_belongs(command, flag, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--push_to_hub", "me/it"])
+    assert f"error: --push_to_hub takes no name; --hub_{flag}_id names the repository\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("token", [CANARY, PLAIN])
 @pytest.mark.parametrize(
     "words",
