@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hf_fairness.cli.data import only_split, open_dataset, open_held_out, open_rows
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import print_report
+from hf_fairness.cli.show import print_report, quiet_unless_watched
 from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
 
@@ -116,6 +116,7 @@ def run(arguments: IBADRArguments, config: IBADRConfig, more: Sequence[str] | No
     if wanted and arguments.sweep:
         raise ValueError("--push_to_hub pushes the model of one run, and --sweep makes several: leave one of them out.")
     check_logins(wanted, config.hub_token)
+    quiet_unless_watched()
     given = _demo(config.seed) if arguments.demo else _data(arguments, config)
     result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, config, **given)
     if is_main_process():
