@@ -169,7 +169,8 @@ def _card(arguments: AugmentArguments, job: Job, done: Outcome, repository: str 
     attribute, names = None, False
     if "attribute" in job.method.options:
         attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
-    stated = {k: _public(value) for k, value in _stated(job).items() if k not in ("attribute", "names")}
+    read = {name: value for name in ("dataset_config", "max_rows") if (value := getattr(arguments, name)) is not None}
+    stated = read | {k: _public(value) for k, value in _stated(job).items() if k not in ("attribute", "names")}
     usage = {name: value for name, value in job.facts.get("usage", {}).items() if value is not None}
     name = (repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2]
     return dataset_card(

@@ -117,9 +117,7 @@ def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | Non
 class HubAccess:
     """How a command writes to the Hub, for those whose other settings are no `TrainingArguments`; names are theirs."""
 
-    hub_private_repo: bool | None = field(
-        default=None, metadata={"help": "Make new repositories private.", "nargs": "?", "const": True}
-    )
+    hub_private_repo: bool | None = field(default=None, metadata={"help": "Make new repositories private."})
     hub_token: str | None = field(default=None, metadata={"help": "Token of the Hub. Default: that of the login."})
 
     def __post_init__(self) -> None:

@@ -113,6 +113,8 @@ def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog
         allow_abbrev=False,
     )
 
+    kinds = option_kinds(classes)
+
     def refuse(message: str) -> None:
         if message.startswith("argument --push_to_hub"):
             names = [
@@ -123,6 +125,9 @@ def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog
         message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]} ..."
         parser.exit(2, redact(f"{parser.format_usage()}{prog}: error: {message}\n"))
 
+    for action in parser._actions:  # one that may be left open, such as --hub_private_repo, alone means yes too
+        if kinds.get(action.dest) == bool | None and action.nargs is None:
+            action.nargs, action.const = "?", True
     parser.error = refuse
     parser.add_argument("--config", default=None, help="YAML file with values for these options; flags win over it.")
     parser.add_argument("--help-all", action="store_true", help="Show every option, those of the Trainer too.")

@@ -81,6 +81,22 @@ def test_a_split_of_a_saved_folder(augment, tmp_path, capsys):
     assert len(found["dev"]) == 2
 
 
+def test_the_first_rows_of_a_configuration(augment, tmp_path):
+    for config in ("a", "b"):
+        (tmp_path / "source" / config).mkdir(parents=True)
+        rows = Dataset.from_list([{"text": f"She likes {config}.", "n": n} for n in range(5)])
+        rows.to_parquet(tmp_path / "source" / config / "train.parquet")
+    head = "".join(f"- config_name: {c}\n  data_files: {c}/train.parquet\n" for c in ("a", "b"))
+    (tmp_path / "source" / "README.md").write_text(f"---\nconfigs:\n{head}---\n")
+    words = ("--dataset_config", "b", "--max_rows", 2)
+    rows, card, _ = augment(str(tmp_path / "source"), "swap", *words)
+    assert rows["text_counterfactual"][:] == ["He likes b."] * 2
+    assert rows["n"][:] == [0, 1]
+    assert (number(card, r"dataset\_config"), number(card, r"max\_rows"), number(card, "rows in")) == ("b", "2", "2")
+    error = augment(str(tmp_path / "source"), "swap", out="none", code=1)
+    assert "--dataset_config names one of its configurations" in error
+
+
 def test_markup_in_the_texts_stays_text(write, augment):
     rows = [{"text": "She | <b>saw</b>\n\n# https://x.org *him*"}]
     assert "## Example" not in augment(write(".jsonl", rows), "swap", out="quiet")[1]  # texts are private by default

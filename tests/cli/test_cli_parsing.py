@@ -54,6 +54,16 @@ def test_bad_yaml(tmp_path, capsys, text, message):
     assert message in f"{error.value}{capsys.readouterr().err}"
 
 
+@dataclass
+class Open:
+    private: bool | None = field(default=None, metadata={"help": "private"})
+
+
+@pytest.mark.parametrize(("words", "value"), [("", None), ("--private", True), ("--private no", False)])
+def test_an_option_that_may_be_left_open_alone_means_yes(words, value):
+    assert parse([Open], words.split(), prog="test", description="A test.") == (Open(value),)
+
+
 def test_missing_yaml(tmp_path):
     with pytest.raises(ValueError, match="there is no such file"):
         read("--config", str(tmp_path / "no.yaml"))
