@@ -108,13 +108,18 @@ def missing_sections(audit: Mapping[str, Any]) -> list[str]:
 def shown_settings(settings: Mapping[str, Any], *, without: Collection[str] = ()) -> dict[str, Any]:
     """Settings as a report shows them: what was set, and of files and folders the last part alone."""
     return {
-        key: [_shown(each) for each in value] if isinstance(value, (list, tuple)) else _shown(value)
+        key: [shown_name(each) for each in value] if isinstance(value, (list, tuple)) else shown_name(value)
         for key, value in settings.items()
         if key not in without and value is not None and value != ""
     }
 
 
-def _shown(value: Any) -> Any:
+def shown_name(value: Any) -> Any:
+    """A source as a reader knows it: its id, or the names of its files and folders without what is above them.
+
+    Args:
+        value: id, file or folder, several with commas between; anything else is returned as it is.
+    """
     if not isinstance(value, (str, Path)):
         return value
     parts = str(value).split(",")

@@ -29,6 +29,7 @@ from hf_fairness.report.artefact_card import About, artefact_card, bias_section,
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.data_diet_record import data_diet_record
 from hf_fairness.report.dataset_card import Derivation, dataset_card
+from hf_fairness.report.text import shown_name
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.trainers.data_diet_record import Pruned
@@ -147,7 +148,7 @@ class _Search:
 
         def work(folder: Path) -> dict[str, Any]:
             start, cache = time.perf_counter(), self.arguments.features_cache
-            logger.info("Encoding %s texts with %s.", f"{len(texts):,}", _reader_name(model))
+            logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
             file = None if cache is None else Path(cache) / f"{content_key(self._model_key(model))}.npz"
             return {**encode(model, texts, folder, device=self.arguments.device, cache=file), "seconds": _since(start)}
 
@@ -356,8 +357,8 @@ class _Search:
             warnings.warn(caution, FairnessWarning, stacklevel=3)
         shown = {key: value for key, value in asdict(arguments).items() if key not in PLACES}
         for key in ("model_name_or_path", "dataset", "validation_dataset", "test_dataset", "group_dataset", "names"):
-            shown[key] = _reader_name(shown[key])
-        shown["stability_models"] = [_reader_name(name) for name in arguments.stability_models or []]
+            shown[key] = shown_name(shown[key])
+        shown["stability_models"] = [shown_name(name) for name in arguments.stability_models or []]
         seeds = len(arguments.seeds)
         return {
             "format": FORMAT,
@@ -406,13 +407,8 @@ class _Search:
             inputs = [self._model_key(name), *self._training_inputs()[1:]]
             self.run.stage(f"scores_{number}", work, inputs=inputs)
             arrays = _load_arrays(self.run.folder(f"scores_{number}") / SCORES)
-            found[_reader_name(name) or name] = arrays["ge"].mean(axis=0)
+            found[shown_name(name) or name] = arrays["ge"].mean(axis=0)
         return found
-
-
-def _reader_name(name: str | None) -> str | None:
-    """A source as a reader knows it: its id, or the name of its file or folder."""
-    return name if not name or not Path(name).exists() else Path(name).resolve().name
 
 
 def _since(start: float) -> float:

@@ -27,6 +27,7 @@ from hf_fairness.report import stage_report
 from hf_fairness.report.artefact_card import About, artefact_card, from_record, load_translator
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.gfst_record import gfst_record
+from hf_fairness.report.text import shown_name
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.trainers.ccd_sweep import training_settings
@@ -302,13 +303,6 @@ class _Recipe:
             or f"{self.arguments.source_lang}-{self.arguments.target_lang}"
         )
         return self.job.config.hub_model_id or f"{base.split('/')[-1]}-gfst"
-
-
-def shown_name(value: str | None) -> str | None:
-    """A source as a reader knows it: its id, or the names of its files without their folders."""
-    if not value:
-        return None
-    return ",".join(Path(part).resolve().name if Path(part).exists() else part for part in value.split(","))
 
 
 def _stable(value: Any) -> Any:
