@@ -7,9 +7,10 @@ says whose setting it is (`generator_learning_rate`), and without a prefix it is
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["DataArguments", "DeviceArguments", "HeldOutArguments", "LabelArguments", "ReportArguments"]
+__all__ = ["DataArguments", "DeviceArguments", "HeldOutArguments", "LabelArguments", "ReportArguments", "read_sweep"]
 
 
 @dataclass
@@ -96,3 +97,29 @@ class ReportArguments:
             "default none."
         },
     )
+
+
+def read_sweep(texts: Sequence[str] | None, names: Collection[str]) -> dict[str, list[str]]:
+    """What ``--sweep`` goes over.
+
+    Args:
+        texts: ``NAME=VALUE,VALUE...`` each; None for none.
+        names: what can be swept.
+
+    Returns:
+        Values by name, as texts.
+
+    Raises:
+        ValueError: another form, or a name that cannot be swept.
+
+    Example:
+        >>> read_sweep(["beta=0,0.5"], ["beta"])
+        {'beta': ['0', '0.5']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts or []:
+        name, _, values = text.partition("=")
+        found[name] = [value for value in values.split(",") if value]
+        if name not in names or not found[name]:
+            raise ValueError(f"--sweep is {text!r}, expected NAME=VALUE,VALUE... with one of {', '.join(names)}.")
+    return found

@@ -185,7 +185,7 @@ def ccd(folder: Path) -> list[str]:
 
 def ccd_sweep(folder: Path) -> list[str]:
     """CCD with four weights."""
-    return [*kill_world.make_encoder(folder)["ccd"].words, "--sweep", "beta", "--no_control"]
+    return [*kill_world.make_encoder(folder)["ccd"].words, "--sweep", "beta=0,0.5,1,1.5", "--no_control"]
 
 
 def gfst(folder: Path) -> list[str]:

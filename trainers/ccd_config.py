@@ -24,7 +24,7 @@ class CCDConfig(SentenceTransformerTrainingArguments):
     - *Validation.* Without an ``eval_dataset`` the last rows are held out: 1,000 as in the paper, but no more
       than 10 % of the data. The paper validates every 500 steps; here every min(500, steps / 5), so that
       a short run chooses a best checkpoint too. ``eval_steps`` and ``save_steps`` override this.
-    - *Dropout* is off while training, see ``dropout``.
+    - *Dropout* is off while training, see ``keep_dropout``.
 
     Source: Deng et al. 2024, section 4 ("Hyperparameters"), section 3.2 and appendix A.3.
 
@@ -93,7 +93,7 @@ class CCDConfig(SentenceTransformerTrainingArguments):
             "under the original encoder, or a number. On unit vectors 'variance' stalls training."
         },
     )
-    dropout: bool = field(
+    keep_dropout: bool = field(
         default=False,
         metadata={"help": "Keep the encoder's dropout while training; it makes the second loss part start above 0."},
     )

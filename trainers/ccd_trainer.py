@@ -246,9 +246,9 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
                 raise ValueError(f"There is no checkpoint to resume from in {self.args.output_dir}.")
         if resume_from_checkpoint:
             self._check_same_run(resume_from_checkpoint)
-        with contextlib.nullcontext() if self.args.dropout else dropout_off(self.model):
+        with contextlib.nullcontext() if self.args.keep_dropout else dropout_off(self.model):
             texts = self.train_dataset[:2][self.args.neutral_column]
-            if not self.args.dropout and not is_deterministic(self.model, list(texts)):
+            if not self.args.keep_dropout and not is_deterministic(self.model, list(texts)):
                 warnings.warn(
                     "Dropout could not be switched off in this model, so loss_rep starts above 0 and is noisy. "
                     "Set the dropout rates of its config to 0 before training.",
@@ -301,7 +301,7 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
             "n_skipped": self.n_skipped,
             "lora": self.encoder.adapted,
             "mlm_head": self.encoder.head is not None,
-            "dropout": self.args.dropout,
+            "dropout": self.args.keep_dropout,
             "processes": self.args.world_size,
             "seed": self.args.seed,
             "source": "Deng et al. 2024, LLM-Assisted Content Conditional Debiasing for Fair Text Embedding",

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
 from hf_fairness.cli.parsing import parse
+from hf_fairness.results import columns
 
 if TYPE_CHECKING:
     from hf_fairness.dataset_scripts._card import BuiltConfig
@@ -94,8 +95,8 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
             cache_dir=arguments.cache_dir,
             overwrite=arguments.overwrite,
         )
-        counts = [(config, split, n) for config, made in built.items() for split, n in made.rows.items()]
-        _print_table([("configuration", "split", "rows"), *counts])
+        counts = [(config, split, str(n)) for config, made in built.items() for split, n in made.rows.items()]
+        print(*columns([("configuration", "split", "rows"), *counts], left=(0, 1)), sep="\n")
         if keep:
             print(f"\n{output / 'README.md'}")
         if repository is not None:
@@ -138,10 +139,4 @@ def _print_list() -> None:
         configs = list(about.configs)
         shown = ", ".join(configs[:5]) + (f", ... ({len(configs)})" if len(configs) > 5 else "")
         lines.append((name, about.licence, source, shown))
-    _print_table(lines)
-
-
-def _print_table(rows: Sequence[Sequence[Any]]) -> None:
-    widths = [max(len(str(row[place])) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(f"{cell!s:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(*columns(lines, left=range(len(lines[0]))), sep="\n")

@@ -264,13 +264,15 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
 
 
 def test_sweep_and_mlm_head(tmp_path):
-    """`--sweep beta` compares four weights; the head of a masked-language model survives training."""
+    """`--sweep beta=...` compares four weights; the head of a masked-language model survives training."""
     import torch
     from transformers import AutoModelForMaskedLM
 
     base = make_encoder(tmp_path / "mlm", "BertForMaskedLM")
     out = tmp_path / "out"
-    command("ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta", "--no_control", *COMMON)
+    command(
+        "ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta=0,0.5,1,1.5", "--no_control", *COMMON
+    )
     table = json.loads((out / "report" / "results.json").read_text())["training"]["sweep"]
     assert [row["beta"] for row in table] == [0.0, 0.5, 1.0, 1.5]
     assert all({"cced", "cced_relative", "similarity_structure", "loss_bias", "loss_rep"} <= set(row) for row in table)

@@ -20,7 +20,7 @@ def test_defaults_are_the_papers(tmp_path):
     assert config.weight_decay == 0  # AdamW without decay is Adam
     assert config.load_best_model_at_end
     assert (config.metric_for_best_model, config.greater_is_better) == ("eval_loss", False)
-    assert config.dropout is False
+    assert config.keep_dropout is False
     assert config.rho == "mean"
 
 

@@ -173,7 +173,7 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     monkeypatch.setattr(SentenceTransformer, "encode", counted_encode)
     monkeypatch.setattr(trainer, "embed_references", counted_references)
     with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.recipes.ccd"):
-        _, stages, out = run(max_steps=2, arguments={"sweep": "beta"})
+        _, stages, out = run(max_steps=2, arguments={"sweep": ["beta=0,0.5,1,1.5"]})
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Stage ")]
     assert [line.split(",")[0] for line in said] == [f"Stage {place} of 9" for place in range(1, 9)]  # 9: a copy
     assert opened[encoder] == 1

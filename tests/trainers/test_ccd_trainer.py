@@ -101,7 +101,7 @@ def test_control_takes_the_gaps_of_other_rows(tiny_bert, triples, config):
 
 
 def test_dropout_is_off_in_training_only(tiny_bert, triples, config):
-    noisy = CCDTrainer(model=tiny_bert, args=config(max_steps=1, dropout=True), train_dataset=triples)
+    noisy = CCDTrainer(model=tiny_bert, args=config(max_steps=1, keep_dropout=True), train_dataset=triples)
     noisy.train()
     assert logged(noisy, "loss_rep")[0] > 0.01
     trainer = CCDTrainer(model=tiny_bert, args=config(max_steps=1), train_dataset=triples)
@@ -367,7 +367,7 @@ def test_control_run_has_no_bias_part(tiny_bert, triples, config):
     control.train()
     assert set(logged(control, "loss")) == {0}  # nothing pulls, so nothing moves
     assert np.array_equal(control.model.encode(TEXTS), start)
-    noisy = CCDTrainer(tiny_bert, config(bias_weight=0.0, dropout=True, max_steps=3), triples)
+    noisy = CCDTrainer(tiny_bert, config(bias_weight=0.0, keep_dropout=True, max_steps=3), triples)
     noisy.train()
     assert set(logged(noisy, "loss_bias")) == {0}
     assert min(logged(noisy, "loss_rep")) > 0

@@ -42,7 +42,7 @@ from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import CCDReferences
 from hf_fairness.trainers.ccd_model import CCDEncoder, open_encoder
-from hf_fairness.trainers.ccd_sweep import BETAS, sweep_beta, training_settings
+from hf_fairness.trainers.ccd_sweep import sweep_beta, training_settings
 from hf_fairness.trainers.ccd_trainer import CCDTrainer
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.recipes.ccd_arguments import CCDArguments
@@ -363,12 +363,13 @@ class _Pipeline:
 
     def sweep(self) -> list[dict[str, Any]]:
         """One training per beta, and CCED and similarity structure of each."""
+        betas = self.arguments.betas
 
         def work(folder: Path) -> list[dict[str, Any]]:
             rows, validation = self.part("train"), self.part("validation")
-            self.say("sweep", f"training with beta {', '.join(f'{beta:g}' for beta in BETAS)}")
+            self.say("sweep", f"training with beta {', '.join(f'{beta:g}' for beta in betas)}")
             own, model = self._config(folder), self.copy_of_original()
-            found = sweep_beta(model, own, rows, validation, betas=BETAS, references=self.references)
+            found = sweep_beta(model, own, rows, validation, betas=betas, references=self.references)
             table = []
             for entry in found if is_main_process() else []:
                 path = entry.pop("output_dir")
@@ -387,7 +388,7 @@ class _Pipeline:
                 table.append({**entry, **{key: first[key] for key in keys}, "similarity_structure": structure})
             return table
 
-        inputs = [self._base_key(), self.run.key("variants"), self.settings, list(BETAS)]
+        inputs = [self._base_key(), self.run.key("variants"), self.settings, betas]
         result: list[dict[str, Any]] = self.run.stage("sweep", work, inputs=inputs, collective=True, keep_partial=True)
         return result
 

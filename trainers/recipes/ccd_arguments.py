@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.arguments import DataArguments, ReportArguments
+from hf_fairness.arguments import DataArguments, ReportArguments, read_sweep
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 
@@ -59,9 +59,12 @@ class CCDArguments(ReportArguments, DataArguments):
             "pulled up or down at random by the gap of another text, instead of to 0."
         },
     )
-    sweep: str | None = field(
+    sweep: list[str] | None = field(
         default=None,
-        metadata={"help": "`beta`: also train with beta 0, .5, 1 and 1.5 and compare (paper, table 7)."},
+        metadata={
+            "help": "Also train with each of these weights and compare, as NAME=VALUE,VALUE...: beta=0,0.5,1,1.5 "
+            "(paper, table 7)."
+        },
     )
     n_samples: int = field(
         default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
@@ -72,7 +75,20 @@ class CCDArguments(ReportArguments, DataArguments):
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
         super().__post_init__()
-        if self.sweep not in (None, "beta"):
-            raise ValueError(f"sweep is {self.sweep!r}, expected 'beta' or nothing.")
+        if any(not 0 <= beta < float("inf") for beta in self.betas):
+            raise ValueError(f"--sweep is {self.sweep}, expected weights of 0 or more.")
         if self.max_rows is not None and self.max_rows < 2:
             raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
+
+    @property
+    def betas(self) -> list[float]:
+        """Weights that the sweep goes over; empty without one.
+
+        Raises:
+            ValueError: what is no sweep of numbers.
+        """
+        values = read_sweep(self.sweep, ["beta"]).get("beta", [])
+        try:
+            return [float(value) for value in values]
+        except ValueError as error:
+            raise ValueError(f"--sweep is {self.sweep}, expected numbers: beta=0,0.5,1,1.5.") from error

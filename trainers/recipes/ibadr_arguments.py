@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, ReportArguments
+from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, ReportArguments, read_sweep
 
 #: What a sweep can go over, and the table of the paper that did.
 SWEEPS = {
@@ -108,10 +108,4 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ReportArgu
         Raises:
             ValueError: no ``NAME=VALUE,...``, or a name that cannot be swept.
         """
-        found: dict[str, list[str]] = {}
-        for text in self.sweep or []:
-            name, _, values = text.partition("=")
-            if name not in SWEEPS or not values:
-                raise ValueError(f"--sweep is {text!r}, expected NAME=VALUE,VALUE... with one of {', '.join(SWEEPS)}.")
-            found[name] = [value for value in values.split(",") if value]
-        return found
+        return read_sweep(self.sweep, SWEEPS)

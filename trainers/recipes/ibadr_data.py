@@ -12,6 +12,7 @@ from typing import Any
 from datasets import Dataset
 
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.report.text import shown_name
 from hf_fairness.rows import column_values, text_columns
 from hf_fairness.runs import content_key
 from hf_fairness.scores.class_labels import class_names, places, read_labels
@@ -248,17 +249,12 @@ def shown(arguments: IBADRArguments, config: IBADRConfig, sources: dict[str, Sou
     found = {name: value for name, value in asdict(arguments).items() if name not in ("resume", "demo", "sweep")}
     found |= config.shown()
     for name in ("dataset", "validation_dataset", "test_dataset", "judge_model"):
-        found[name] = reader_name(found[name])
+        found[name] = shown_name(found[name])
     if config.confidence_from not in CONFIDENCES:
-        found["confidence_from"] = reader_name(config.confidence_from)
+        found["confidence_from"] = shown_name(config.confidence_from)
     found["challenge"] = [text.partition("=")[0] for text in arguments.challenge or []]
     return found | {
         "model_name_or_path": sources["model"].name,
         "generator_model": sources["generator"].name,
         "shallow_model": sources["shallow"].name,
     }
-
-
-def reader_name(name: str | None) -> str | None:
-    """A source as a reader knows it: its id, or the name of its file or folder."""
-    return name if not name or not Path(name).exists() else Path(name).resolve().name
