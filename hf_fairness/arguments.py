@@ -50,6 +50,9 @@ class HeldOutArguments:
     validation_dataset: str | None = field(
         default=None, metadata={"help": "Rows to stop and choose on, as --dataset; default: see --validation_split."}
     )
+    validation_config: str | None = field(
+        default=None, metadata={"help": "Configuration of that set, where it has several; default: --dataset_config."}
+    )
     validation_split: str | None = field(
         default=None,
         metadata={
@@ -58,6 +61,9 @@ class HeldOutArguments:
     )
     test_dataset: str | None = field(
         default=None, metadata={"help": "Rows to report on, as --dataset; default: see --test_split."}
+    )
+    test_config: str | None = field(
+        default=None, metadata={"help": "Configuration of that set, where it has several; default: --dataset_config."}
     )
     test_split: str | None = field(
         default=None, metadata={"help": "Split of --test_dataset, or without one of --dataset."}

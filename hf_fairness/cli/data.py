@@ -38,7 +38,7 @@ def open_rows(arguments: DataArguments) -> Dataset:
 
 
 def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) -> Dataset | None:
-    """The rows that ``--validation_dataset`` and ``--validation_split`` name, or those of the test part.
+    """The rows that ``--validation_dataset``, ``--validation_config`` and ``--validation_split`` name; so for ``test``.
 
     Args:
         data: says which set a split is of where the part has no set of its own.
@@ -46,26 +46,21 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
         part: ``validation`` or ``test``.
 
     Returns:
-        The rows; None where neither is named.
+        The rows; None where nothing is named.
 
     Raises:
         ValueError: a set of several splits of which none is named, or as :func:`open_dataset`.
     """
-    source: str | None = getattr(held_out, f"{part}_dataset")
-    split: str | None = getattr(held_out, f"{part}_split")
-    if source is None and split is None:
-        return None
-    if source is None and Path(data.dataset).is_file():
-        raise ValueError(
-            f"--{part}_split {split}: a single file such as {data.dataset} has no splits. Name the file of the rows "
-            f"with --{part}_dataset."
-        )
-    try:
-        if source is not None:
-            return open_dataset(source, split=split or only_split(source, f"--{part}_split"))
-        return open_dataset(data.dataset, config=data.dataset_config, split=split or "")
-    except ValueError as error:
-        raise ValueError(str(error).replace("--dataset_split", f"--{part}_split")) from error
+    source, config, split = (getattr(held_out, f"{part}_{what}") for what in ("dataset", "config", "split"))
+    if source is None and (config or split):
+        if Path(data.dataset).is_file():
+            flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
+            raise ValueError(
+                f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows "
+                f"with --{part}_dataset."
+            )
+        source, config = data.dataset, config or data.dataset_config
+    return open_named(part, source, config, split)
 
 
 def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:
@@ -89,10 +84,7 @@ def open_named(name: str, source: str | None, config: str | None, split: str | N
             if value is not None:
                 raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
         return None
-    try:
-        return open_dataset(source, config=config, split=split or only_split(source, f"--{name}_split", config))
-    except ValueError as error:
-        raise ValueError(str(error).replace("--dataset_", f"--{name}_")) from error
+    return open_dataset(source, config=config, split=split or only_split(source, f"--{name}_split", config), flags=name)
 
 
 def only_split(source: str, flag: str, config: str | None = None) -> str:
@@ -127,7 +119,7 @@ def only_split(source: str, flag: str, config: str | None = None) -> str:
     raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
 
 
-def open_dataset(source: str, *, config: str | None = None, split: str = "train") -> Dataset:
+def open_dataset(source: str, *, config: str | None = None, split: str = "train", flags: str = "dataset") -> Dataset:
     """Open a data set as rows.
 
     Args:
@@ -135,6 +127,7 @@ def open_dataset(source: str, *, config: str | None = None, split: str = "train"
             `Dataset.save_to_disk`, a folder of such files, or the id of a data set on the Hub.
         config: which configuration to read of a data set that has several.
         split: which split to read where the source has several.
+        flags: beginning of the flags that say so, for messages: ``dataset`` means ``--dataset_config``.
 
     Returns:
         The rows.
@@ -146,7 +139,7 @@ def open_dataset(source: str, *, config: str | None = None, split: str = "train"
     from datasets.exceptions import DatasetsError
 
     try:
-        rows = _open(source, config, split)
+        rows = _open(source, config, split, flags)
     except DatasetsError as error:
         cause = error.__cause__ or error
         if isinstance(cause, UnicodeDecodeError):
@@ -162,12 +155,12 @@ def open_dataset(source: str, *, config: str | None = None, split: str = "train"
     return rows
 
 
-def _open(source: str, config: str | None, split: str) -> Dataset:
+def _open(source: str, config: str | None, split: str, flags: str) -> Dataset:
     from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
     path = Path(source)
     if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
-        raise ValueError(f"--dataset_config {config}: {source} is one table and has no configurations. Leave it out.")
+        raise ValueError(f"--{flags}_config {config}: {source} is one table and has no configurations. Leave it out.")
     if source == "demo":
         from hf_fairness.demo import corpus
 
@@ -190,18 +183,18 @@ def _open(source: str, config: str | None, split: str) -> Dataset:
             loaded = loaded[split]
         return loaded
     if path.is_dir():
-        return _load(source, config, split)
+        return _load(source, config, split, flags)
     if looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return _from_hub(source, config, split)
+    return _from_hub(source, config, split, flags)
 
 
-def _from_hub(source: str, config: str | None, split: str) -> Dataset:
+def _from_hub(source: str, config: str | None, split: str, flags: str) -> Dataset:
     """A data set of the Hub; where it is not to be had, the message says that no file is called so either."""
     from datasets.exceptions import DatasetsError
 
     try:
-        return _load(source, config, split)
+        return _load(source, config, split, flags)
     except (OSError, DatasetsError) as error:  # not there, or out of reach
         near = near_names(source)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -211,7 +204,7 @@ def _from_hub(source: str, config: str | None, split: str) -> Dataset:
         ) from error
 
 
-def _load(source: str, config: str | None, split: str) -> Dataset:
+def _load(source: str, config: str | None, split: str, flags: str) -> Dataset:
     """A folder or an id with `datasets`; a configuration or split that is missing or wrong names the flag."""
     from datasets import load_dataset
 
@@ -220,9 +213,9 @@ def _load(source: str, config: str | None, split: str) -> Dataset:
     except ValueError as error:
         text = str(error).strip()
         if "onfig name is missing" in text or "BuilderConfig" in text:
-            raise ValueError(f"{source}: --dataset_config names one of its configurations. {text}") from error
+            raise ValueError(f"{source}: --{flags}_config names one of its configurations. {text}") from error
         if "Unknown split" in text or "nknown split" in text:
-            raise ValueError(f"{source}: --dataset_split names one of its splits. {text}") from error
+            raise ValueError(f"{source}: --{flags}_split names one of its splits. {text}") from error
         raise
 
 

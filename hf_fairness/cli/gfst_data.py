@@ -50,6 +50,8 @@ def open_held_out_pairs(arguments: GFSTArguments, config: GFSTConfig, part: str)
     """
     source: str | None = getattr(arguments, f"{part}_dataset")
     split: str | None = getattr(arguments, f"{part}_split")
+    if source is None and split is None:
+        return open_held_out(arguments, arguments, part)
     pairs = aligned_files(arguments.dataset if source is None else source)
     if pairs is not None:
         if split is not None:

@@ -84,6 +84,17 @@ def test_configurations_of_a_folder_of_parquet(parquet: Path) -> None:
         open_held_out(
             DataArguments(dataset=str(parquet), dataset_config="mnli"), HeldOutArguments(test_split="dev"), "test"
         )
+    own = HeldOutArguments(test_dataset=str(parquet), test_config="sst2", test_split="validation")
+    for data in (DataArguments(dataset="demo"), DataArguments(dataset=str(parquet), dataset_config="mnli")):
+        found = open_held_out(data, own, "test")
+        assert found is not None
+        assert found["text"][:] == ["sst2 validation"]
+    other = HeldOutArguments(validation_config="sst2", validation_split="validation")
+    found = open_held_out(DataArguments(dataset=str(parquet), dataset_config="mnli"), other, "validation")
+    assert found is not None
+    assert found["text"][:] == ["sst2 validation"]
+    with pytest.raises(ValueError, match="--test_split names one of its splits"):
+        open_held_out(data, HeldOutArguments(test_split="dev"), "test")
     with pytest.raises(ValueError, match="--dataset_split names one of its splits"):
         open_rows(DataArguments(dataset=str(parquet), dataset_config="mnli", dataset_split="dev"))
 
