@@ -18,6 +18,11 @@ from hf_fairness.cli.flags import speak_of
 from hf_fairness.cli.sources import check_place, missing
 from hf_fairness.cli.values import Misfit, check_value, kind_of, read_value
 
+#: What `--help` shows first, in this order; the rest follows as the dataclasses have it.
+_FIRST = (
+    *("help", "help_all", "config", "demo", "model_name_or_path", "dataset", "dataset_config", "dataset_split"),
+    *("text_column", "label_column", "max_rows", "method", "output_dir"),
+)
 #: Letters of a message; the choices of some options of the Trainer fill a page.
 _LONGEST = 400
 #: The flags that name a repository.
@@ -131,6 +136,10 @@ def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog
     parser.error = refuse
     parser.add_argument("--config", default=None, help="YAML file with values for these options; flags win over it.")
     parser.add_argument("--help-all", action="store_true", help="Show every option, those of the Trainer too.")
+    for group in parser._action_groups:
+        group._group_actions.sort(
+            key=lambda action: _FIRST.index(action.dest) if action.dest in _FIRST else len(_FIRST)
+        )
     return parser
 
 

@@ -95,3 +95,17 @@ def test_bad_input_ends_in_one_line(words, message, tmp_path, capsys, monkeypatc
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("command", ["audit", "augment", "ccd", "data-diet", "gfst", "ibadr"])
+def test_help_begins_with_model_and_data(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    names = [
+        word for word in ("--model_name_or_path", "--dataset ", "--dataset_config", "--output_dir") if word in said
+    ]
+    places = [said.index(f"\n  {word}") for word in names if f"\n  {word}" in said]
+    assert len(places) >= 3
+    assert places == sorted(places)
+    assert max(places) < said.index("--seed") if "--seed" in said else True
