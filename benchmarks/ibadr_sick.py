@@ -2,7 +2,7 @@
 
     python -m benchmarks.ibadr_sick                        the whole study; writes benchmarks/results/ibadr_sick.json
     python -m benchmarks.ibadr_sick --quick                a sixth of the rows, one round; prints, writes nothing
-    python -m benchmarks.ibadr_sick --generator MODEL      a pretrained generator; prints, writes nothing
+    python -m benchmarks.ibadr_sick --generator_model MODEL      a pretrained generator; prints, writes nothing
 
 Needs the third-party data in ../shared beside the project: SICK (Marelli et al. 2014) and HANS (McCoy et al. 2019).
 Of MiniLM the upper half is fine-tuned, which is what two cores can do in the time. A generator that has read a few
@@ -330,19 +330,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the study, print its tables, write the results of a whole run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a sixth of the rows, one round; writes nothing")
-    parser.add_argument("--generator", help="id or folder of a pretrained generator; writes nothing")
+    parser.add_argument("--generator_model", help="id or folder of a pretrained generator; writes nothing")
     parser.add_argument("--output_dir", help="folder in which a killed study goes on; default: a temporary one")
     options = parser.parse_args(argv)
     datasets.disable_progress_bars()
     transformers.logging.set_verbosity_error()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
-        results = study(Path(options.output_dir or folder), quick=options.quick, generator=options.generator)
+        results = study(Path(options.output_dir or folder), quick=options.quick, generator=options.generator_model)
     print(table(results))
     for name in FILTERS:
         print(f"\nFilter: {name}")
         print_samples(results[name])
-    whole = not options.quick and options.generator is None
+    whole = not options.quick and options.generator_model is None
     missed = misses(results) if whole else []
     print("\n" + ("\n".join(missed) or "nothing is missing"))
     print(f"{results['time']['wall_seconds']:.0f} s, {results['time']['cpu_seconds']:.0f} CPU-s")
