@@ -270,6 +270,18 @@ def hold_folder(folder: Path, *, shared: bool = False) -> Callable[[], None]:
     return give_back
 
 
+def discard(folder: Path) -> None:
+    """Remove a folder at once: a killed process leaves all of it under its name, or nothing.
+
+    Args:
+        folder: it may be missing.
+    """
+    gone = _sibling(folder)  # what a killed process leaves of it is removed as any other left-over
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
 def remove_left_overs(folder: Path, *, shared: bool = False, below: bool = False) -> None:
     """Remove what killed writers left in a folder.
 

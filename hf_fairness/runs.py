@@ -44,6 +44,7 @@ from hf_fairness._atomic import (
     check_json,
     claim,
     commit_folder,
+    discard,
     dumps,
     free_name,
     hold_folder,
@@ -64,6 +65,7 @@ __all__ = [
     "atomic_write_text",
     "claim",
     "content_key",
+    "discard",
     "hold_folder",
     "remove_left_overs",
 ]

@@ -130,9 +130,15 @@ def test_weights_that_a_checkpoint_lacks(headless: Path) -> None:
 
 
 def test_loading_a_folder_shows_no_bar(headless: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    as_encoder(headless)
-    assert "Loading weights" not in capfd.readouterr().err
-    assert transformers_logging.is_progress_bar_enabled()
+    quiet = not transformers_logging.is_progress_bar_enabled()  # as a command may have left it
+    transformers_logging.enable_progress_bar()
+    try:
+        as_encoder(headless)
+        assert "Loading weights" not in capfd.readouterr().err
+        assert transformers_logging.is_progress_bar_enabled()
+    finally:
+        if quiet:
+            transformers_logging.disable_progress_bar()
 
 
 #: Where else something may be opened, and why.

@@ -29,6 +29,7 @@ from hf_fairness.runs import (
     atomic_write_json,
     atomic_write_text,
     claim,
+    discard,
     remove_left_overs,
 )
 
@@ -737,3 +738,25 @@ def test_torchrun_gives_every_rank_the_same_results(tmp_path: Path) -> None:
         assert [entry[0] for entry in seen] == calls
         assert seen[0][1:] == seen[1][1:]
         assert seen[0][1] == [{"rank": 0}, {"rank": 0}]
+
+
+def test_a_folder_is_discarded_at_once(tmp_path, monkeypatch):
+    """A process that is killed while it removes checkpoints leaves no half of them to go on from."""
+    folder = tmp_path / "checkpoints"
+    for step in (2, 5):
+        (folder / f"checkpoint-{step}").mkdir(parents=True)
+        (folder / f"checkpoint-{step}" / "weights").write_text(str(step))
+
+    def killed(place, **options):
+        next(path for path in sorted(Path(place).rglob("weights"))).unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            discard(folder)
+    assert not folder.exists()
+    assert len(list(tmp_path.iterdir())) == 1
+    remove_left_overs(tmp_path)
+    assert not list(tmp_path.iterdir())
+    discard(folder)  # nothing is there

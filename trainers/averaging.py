@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from hf_fairness.runs import discard
+
 if TYPE_CHECKING:
     import torch
 
@@ -85,7 +87,7 @@ class KeepWeights(TrainerCallback):
             return
         for step, path in self.kept().items():
             if state.global_step == 0 or step > state.global_step:
-                shutil.rmtree(path)
+                discard(path)
         if state.global_step and state.global_step not in self.kept():
             self.on_save(args, state, control)
 
@@ -106,7 +108,7 @@ class KeepWeights(TrainerCallback):
                 shutil.copyfile(file, partial / file.name)
         partial.rename(place)
         for path in list(self.kept().values())[: -self.keep]:
-            shutil.rmtree(path)
+            discard(path)
 
 
 def _weight_files(folder: Path) -> list[Path]:

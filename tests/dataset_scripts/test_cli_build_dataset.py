@@ -34,10 +34,11 @@ def build(tmp_path, capsys, cache):
 
 def test_parquet_and_card(build, tmp_path, cache):
     printed = build("winomt", data_dir=RAW / "winomt")
-    assert printed.splitlines()[:3] == [
+    assert printed.splitlines()[:4] == [
         "configuration  split  rows",
-        "all            test   5",
-        "pro            test   2",
+        "--------------------------",
+        "all            test      5",
+        "pro            test      2",
     ]
     card = DatasetCard.load(tmp_path / "out" / "README.md")
     assert (card.data.license, card.data.language, card.data.pretty_name) == ("mit", ["en"], "WinoMT")

@@ -95,7 +95,7 @@ def make(request, tiny_bert, triples):
     """Makes a trainer of a kind that writes into a folder."""
 
     def ccd(folder: Path, **more):
-        own = {"eval_strategy": "steps", "eval_steps": 3, "load_best_model_at_end": False, "dropout": True}
+        own = {"eval_strategy": "steps", "eval_steps": 3, "load_best_model_at_end": False, "keep_dropout": True}
         return CCDTrainer(tiny_bert, CCDConfig(output_dir=str(folder), **SETTINGS | own | more), triples)
 
     return {"classifier": classifier, "translator": translator, "diet": diet, "ccd": ccd}[request.param]

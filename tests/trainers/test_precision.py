@@ -202,7 +202,7 @@ def test_the_whole_pipeline_takes_models_in_half_precision(tmp_path):
         "model": save(classifier, case.classifier[1], tmp_path / "classifier", torch.bfloat16),
         "generator": save(writer, case.generator[1], tmp_path / "generator", torch.bfloat16),
     }
-    settings = {"n_iterations": 1, "n_generated": 30, "epochs": 1, "bf16": True}
+    settings = {"n_iterations": 1, "n_generated": 30, "num_train_epochs": 1, "bf16": True}
     with pytest.warns(match=r"Round 1|Every one"):
         found = case.run(tmp_path / "out", **folders, **settings)
     for name in ("model", "generator"):

@@ -38,7 +38,7 @@ from hf_fairness.report.artefact_card import LOAD_ENCODER, About, artefact_card,
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import shown_settings
-from hf_fairness.runs import Run, atomic_write_text
+from hf_fairness.runs import Run, atomic_write_text, discard
 from hf_fairness.trainers.ccd_config import CCDConfig
 from hf_fairness.trainers.ccd_data import CCDReferences
 from hf_fairness.trainers.ccd_model import CCDEncoder, open_encoder
@@ -351,7 +351,7 @@ class _Pipeline:
             best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
             kept = int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step
             if is_main_process():
-                shutil.rmtree(own.output_dir, ignore_errors=True)
+                discard(Path(str(own.output_dir)))
             run = {**trainer.describe_run(), "base_model": self.base_name}
             return {"run": run, "history": trainer.state.log_history, "kept_step": kept}
 

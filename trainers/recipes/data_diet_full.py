@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from transformers import (
 from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.measure.classifier.importance import example_scores, logits_of
 from hf_fairness.measure.classifier.pairs import read_pairs
+from hf_fairness.runs import discard
 from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet_config import DataDietConfig
 from hf_fairness.trainers.data_diet_trainer import DataDietTrainer
@@ -103,7 +103,7 @@ class FullLearner:
         trainer.save_model(str(folder))
         if arguments.use_peft:  # the adapters beside a whole model, which opens wherever the base model is
             merge_adapters(trainer.model, folder)
-        shutil.rmtree(folder / "run", ignore_errors=True)
+        discard(folder / "run")
         (folder / "training_args.bin").unlink(missing_ok=True)
         report: dict[str, Any] = {} if trainer.pruned is None else dict(trainer.pruned.report)
         return {"classes": data.classes, **report}

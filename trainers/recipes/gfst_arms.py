@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import math
-import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from datasets import Dataset, load_from_disk
 from hf_fairness.filters import PairLength
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
-from hf_fairness.runs import atomic_folder, atomic_write_text
+from hf_fairness.runs import atomic_folder, atomic_write_text, discard
 from hf_fairness.trainers.ccd_sweep import training_settings
 from hf_fairness.trainers.gfst_training import train_translator
 from hf_fairness.trainers.recipes.gfst_arguments import CONTROL, GFST, MIXED, RANDOM, RETRAIN, UNFILTERED
@@ -241,7 +240,7 @@ class Arms:
         state.wait_for_everyone()
         if is_main_process():
             for made in (data, folder / "checkpoints"):
-                shutil.rmtree(made, ignore_errors=True)
+                discard(made)
         return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
 
     def _prefixed(self, rows: Dataset) -> Dataset:

@@ -14,7 +14,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import Trainer, TrainerCallback
 
-from hf_fairness.runs import Run
+from hf_fairness.runs import Run, discard
 from hf_fairness.trainers.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.ibadr_config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
@@ -167,7 +167,7 @@ class Job:
         logs = folder / "checkpoints" / "runs"
         if logs.is_dir():
             shutil.copytree(logs, self.run.output_dir / "runs" / folder.name, dirs_exist_ok=True)
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        discard(folder / "checkpoints")
 
     def folder_or_id(self, name: str) -> str:
         """What opens a model that judges: a stage's folder, or where a model of its own comes from."""
