@@ -252,16 +252,19 @@ def run(
 ) -> int:
     """Measure all, print the table, write the results file; return 1 if a bar is missed.
 
-    With ``keep`` the file keeps the rows of subjects that were not measured; each row says when it was.
+    With ``keep`` the file keeps the rows of subjects that were not measured; each row says when and where it was.
     """
     rows = []
     for number, benchmark in enumerate(benchmarks, start=1):
         print(f"[{number}/{len(benchmarks)}] {benchmark.name} ...", file=sys.stderr, flush=True)
-        rows.append({**measure(benchmark, quick=quick), "measured": {k: environment()[k] for k in ("commit", "date")}})
+        where = {key: environment()[key] for key in ("commit", "date", "hardware")}
+        rows.append({**measure(benchmark, quick=quick), "measured": where})
     print(table(rows))
     if results is not None:
-        written = merged(rows, results) if keep else rows
-        record = {**environment(), "quick": quick, "benchmarks": written}
+        written, about = (merged(rows, results) if keep else rows), environment()
+        if keep and results.is_file():  # what the file says of the run that wrote it stays true of the other rows
+            about = json.loads(results.read_text(encoding="utf-8"))
+        record = {**about, "quick": quick, "benchmarks": written}
         atomic_write_json(results, record)
         print(f"Results: {results}")
     missed = [row for row in rows if not row.get("passed", True)]

@@ -102,7 +102,7 @@ def test_one_subject_measured_again_leaves_the_rows_of_the_others(tmp_path: Path
     after = {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
     assert list(after) == list(before) == ["nap", "other"]
     assert after["other"] == before["other"]
-    assert (after["nap"]["bar"], set(after["nap"]["measured"])) == (50.0, {"commit", "date"})
+    assert (after["nap"]["bar"], set(after["nap"]["measured"])) == (50.0, {"commit", "date", "hardware"})
     runner.run([other], results=path)
     assert [row["name"] for row in json.loads(path.read_text())["benchmarks"]] == ["other"]
 
