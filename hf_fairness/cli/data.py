@@ -14,6 +14,8 @@ from hf_fairness.cli.sources import looks_local, missing, near_names
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: The flags that say which configuration and which split are read.
+Flags = tuple[str, str]
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -52,15 +54,18 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
         ValueError: a set of several splits of which none is named, or as :func:`open_dataset`.
     """
     source, config, split = (getattr(held_out, f"{part}_{what}") for what in ("dataset", "config", "split"))
-    if source is None and (config or split):
-        if Path(data.dataset).is_file():
-            flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
-            raise ValueError(
-                f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows "
-                f"with --{part}_dataset."
-            )
-        source, config = data.dataset, config or data.dataset_config
-    return open_named(part, source, config, split)
+    if source is not None or not (config or split):
+        return open_named(part, source, config, split)
+    if Path(data.dataset).is_file():
+        flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
+        raise ValueError(
+            f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows with "
+            f"--{part}_dataset."
+        )
+    flags = (f"--{part}_config" if config else "--dataset_config", f"--{part}_split")
+    config = config or data.dataset_config
+    split = split or only_split(data.dataset, flags[1], config)
+    return open_dataset(data.dataset, config=config, split=split, flags=flags)
 
 
 def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:
@@ -84,7 +89,8 @@ def open_named(name: str, source: str | None, config: str | None, split: str | N
             if value is not None:
                 raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
         return None
-    return open_dataset(source, config=config, split=split or only_split(source, f"--{name}_split", config), flags=name)
+    flags = (f"--{name}_config", f"--{name}_split")
+    return open_dataset(source, config=config, split=split or only_split(source, flags[1], config), flags=flags)
 
 
 def only_split(source: str, flag: str, config: str | None = None) -> str:
@@ -119,7 +125,13 @@ def only_split(source: str, flag: str, config: str | None = None) -> str:
     raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
 
 
-def open_dataset(source: str, *, config: str | None = None, split: str = "train", flags: str = "dataset") -> Dataset:
+def open_dataset(
+    source: str,
+    *,
+    config: str | None = None,
+    split: str = "train",
+    flags: Flags = ("--dataset_config", "--dataset_split"),
+) -> Dataset:
     """Open a data set as rows.
 
     Args:
@@ -127,7 +139,7 @@ def open_dataset(source: str, *, config: str | None = None, split: str = "train"
             `Dataset.save_to_disk`, a folder of such files, or the id of a data set on the Hub.
         config: which configuration to read of a data set that has several.
         split: which split to read where the source has several.
-        flags: beginning of the flags that say so, for messages: ``dataset`` means ``--dataset_config``.
+        flags: those that say which configuration and which split, for messages.
 
     Returns:
         The rows.
@@ -155,12 +167,12 @@ def open_dataset(source: str, *, config: str | None = None, split: str = "train"
     return rows
 
 
-def _open(source: str, config: str | None, split: str, flags: str) -> Dataset:
+def _open(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
     from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
     path = Path(source)
     if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
-        raise ValueError(f"--{flags}_config {config}: {source} is one table and has no configurations. Leave it out.")
+        raise ValueError(f"{flags[0]} {config}: {source} is one table and has no configurations. Leave it out.")
     if source == "demo":
         from hf_fairness.demo import corpus
 
@@ -189,7 +201,7 @@ def _open(source: str, config: str | None, split: str, flags: str) -> Dataset:
     return _from_hub(source, config, split, flags)
 
 
-def _from_hub(source: str, config: str | None, split: str, flags: str) -> Dataset:
+def _from_hub(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
     """A data set of the Hub; where it is not to be had, the message says that no file is called so either."""
     from datasets.exceptions import DatasetsError
 
@@ -204,7 +216,7 @@ def _from_hub(source: str, config: str | None, split: str, flags: str) -> Datase
         ) from error
 
 
-def _load(source: str, config: str | None, split: str, flags: str) -> Dataset:
+def _load(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
     """A folder or an id with `datasets`; a configuration or split that is missing or wrong names the flag."""
     from datasets import load_dataset
 
@@ -213,9 +225,9 @@ def _load(source: str, config: str | None, split: str, flags: str) -> Dataset:
     except ValueError as error:
         text = str(error).strip()
         if "onfig name is missing" in text or "BuilderConfig" in text:
-            raise ValueError(f"{source}: --{flags}_config names one of its configurations. {text}") from error
+            raise ValueError(f"{source}: {flags[0]} names one of its configurations. {text}") from error
         if "Unknown split" in text or "nknown split" in text:
-            raise ValueError(f"{source}: --{flags}_split names one of its splits. {text}") from error
+            raise ValueError(f"{source}: {flags[1]} names one of its splits. {text}") from error
         raise
 
 
