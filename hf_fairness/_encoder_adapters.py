@@ -325,13 +325,14 @@ def is_a(model: Any, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(model, kind)
 
 
+def is_live(model: Any) -> bool:
+    """Whether something is a model of transformers or PEFT, open already."""
+    return is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel")
+
+
 def split_pair(model: Any, tokenizer: Any) -> tuple[Any, Any]:
     """Model and tokenizer of a pair of the two, which some of our functions ask for; others as they are."""
-    if (
-        isinstance(model, tuple)
-        and len(model) == 2
-        and any(is_a(model[0], *kind) for kind in (("transformers", "PreTrainedModel"), ("peft", "PeftModel")))
-    ):
+    if isinstance(model, tuple) and len(model) == 2 and is_live(model[0]):
         return model[0], model[1] if tokenizer is None else tokenizer
     return model, tokenizer
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness._encoder_adapters import is_a
+from hf_fairness._encoder_adapters import is_a, is_live
 from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.utils import FairnessWarning, foreign_code_refused, lacking_package, opening_problem
 
@@ -30,11 +30,6 @@ WANTED = {
     "AutoModelForSeq2SeqLM": "a translator",
     "AutoModelForSequenceClassification": "a sequence classifier",
 }
-
-
-def is_live(model: Any) -> bool:
-    """Whether something is a model of transformers or PEFT, open already."""
-    return is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel")
 
 
 def find_tokenizer(source: Any, tokenizer: Any = None) -> Any:
@@ -110,6 +105,16 @@ def as_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
     if dtype is not None and not isinstance(found, torch.dtype):
         raise ValueError(f"dtype must be None or one of torch's, as 'float16'; got {dtype!r}.")
     return found
+
+
+def refuse_dtype(dtype: object) -> None:
+    """Raise if a type of numbers was given with a model that is open already.
+
+    Raises:
+        ValueError: it was.
+    """
+    if dtype is not None:
+        raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
 
 
 def open_pretrained(

@@ -23,9 +23,10 @@ from hf_fairness._encoder_adapters import (
     check_texts,
     check_vectors,
     is_a,
+    is_live,
     split_pair,
 )
-from hf_fairness._opening import as_dtype, find_tokenizer, for_reading, open_pretrained, opening
+from hf_fairness._opening import as_dtype, find_tokenizer, for_reading, open_pretrained, opening, refuse_dtype
 from hf_fairness._token_vectors import Tokens, iter_tokens, token_encoder
 from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
 
@@ -122,13 +123,12 @@ def as_encoder(
     pool: dict[str, Any] = {"pooling": pooling, "max_length": max_length}
     if isinstance(model, (str, Path)):
         return _open(model, tokenizer, normalize, run, pool, dtype)
-    if dtype is not None:
-        raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+    refuse_dtype(dtype)
     if is_a(model, "sentence_transformers", "SentenceTransformer"):
         if pooling != "mean":
             raise ValueError(f"A SentenceTransformer has its own pooling; got pooling={pooling!r}. Leave it out.")
         return SentenceTransformerEncoder(model, normalize=normalize, max_length=max_length, **run)
-    if is_a(model, "transformers", "PreTrainedModel") or is_a(model, "peft", "PeftModel"):
+    if is_live(model):
         found = find_tokenizer(model, tokenizer)
         return TransformersEncoder(model, found, normalize=bool(normalize), **run, **pool)
     if isinstance(model, type):

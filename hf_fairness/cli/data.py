@@ -257,13 +257,14 @@ def one_text_column(rows: Dataset, data: DataArguments) -> str:
     return text_column(rows, wanted[0], data.dataset)
 
 
-def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
+def text_column(rows: Dataset, wanted: str | None, source: str, *, flag: str = "--text_column") -> str:
     """The column that holds the texts.
 
     Args:
         rows: the data set.
         wanted: its name, or None to take the only text column there is.
         source: name of the data set, for messages.
+        flag: the option that names the column, for messages.
 
     Returns:
         Name of the column.
@@ -282,7 +283,7 @@ def text_column(rows: Dataset, wanted: str | None, source: str) -> str:
         return "text"
     if len(texts) == 1:
         return texts[0]
-    raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with --text_column.")
+    raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with {flag}.")
 
 
 _TEXT_TYPES = ("string", "large_string")

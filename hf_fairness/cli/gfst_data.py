@@ -133,12 +133,8 @@ def open_texts(source: str, *, column: str | None, config: str | None = None, sp
     """
     if Path(source).is_file() and Path(source).suffix not in TABLES:
         return open_lines(source)
-    try:
-        rows = open_dataset(source, config=config, split=split)
-        name = text_column(rows, column, source)
-    except ValueError as error:
-        text = str(error).replace("--dataset_", "--monolingual_").replace("--text_", "--monolingual_text_")
-        raise ValueError(text) from error
+    rows = open_dataset(source, config=config, split=split, flags=("--monolingual_config", "--monolingual_split"))
+    name = text_column(rows, column, source, flag="--monolingual_text_column")
     rows = rows.select_columns([name])
     return rows if name == "text" else rows.rename_column(name, "text")
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness._encoder_adapters import is_a, split_pair
-from hf_fairness._opening import find_tokenizer, for_reading, is_live, open_pretrained, opening, reference
+from hf_fairness._encoder_adapters import is_a, is_live, split_pair
+from hf_fairness._opening import find_tokenizer, for_reading, open_pretrained, opening, reference, refuse_dtype
 from hf_fairness.encoders import as_encoder as open_encoder
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel
@@ -74,8 +74,7 @@ def open_translator(
         return opened if device is None else opened.to(device), own if tokenizer is None else tokenizer
     if not is_live(model):
         raise TypeError(f"model is no translator: got {type(model).__name__}. Expected an id, a folder or a model.")
-    if dtype is not None:
-        raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+    refuse_dtype(dtype)
     return model if device is None else model.to(device), find_tokenizer(model, tokenizer)
 
 
@@ -103,17 +102,16 @@ def open_language_model(
         A ``MaskedModel`` or a ``CausalModel``.
 
     Raises:
-        TypeError: ``model`` is none of these, or has no tokenizer.
-        ValueError: it does not open, has no language-model head, or is an encoder-decoder; ``dtype`` with a model that
-            is open already.
+        TypeError: ``model`` is none of these.
+        ValueError: it does not open, has no tokenizer or no language-model head, or is an encoder-decoder; ``dtype``
+            with a model that is open already.
     """
     if isinstance(model, (MaskedModel, CausalModel)):
         return model
     model, tokenizer = split_pair(model, tokenizer)
     options: dict[str, Any] = {"device": device, "batch_tokens": batch_tokens, "show_progress": show_progress}
     if not isinstance(model, (str, Path)):
-        if dtype is not None:
-            raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+        refuse_dtype(dtype)
         inner = model.get_base_model() if is_a(model, "peft", "PeftModel") else model
         if inner is not model and model.active_peft_config.is_prompt_learning:
             raise ValueError("A model with learned prompts cannot be scored: the prompts are not in the model itself.")

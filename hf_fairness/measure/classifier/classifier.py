@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of, split_pair
-from hf_fairness._opening import find_tokenizer, for_reading, is_live, open_pretrained
+from hf_fairness._encoder_adapters import check_texts, is_a, is_live, model_max_length, name_of, split_pair
+from hf_fairness._opening import find_tokenizer, for_reading, open_pretrained, refuse_dtype
 from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.utils import progress
@@ -77,8 +77,7 @@ class Classifier:
             self.model = _unwrapped(model)
             if not is_live(self.model):
                 raise TypeError(f"model is no sequence classifier: got {type(model).__name__}. Expected {EXPECTED}.")
-            if dtype is not None:
-                raise ValueError("dtype is for a model that is opened by name; convert yours with model.to(dtype).")
+            refuse_dtype(dtype)
             self.tokenizer = find_tokenizer(self.model, tokenizer)
         name = str(model) if isinstance(model, (str, Path)) else name_of(self.model)
         path = Path(name).expanduser()
