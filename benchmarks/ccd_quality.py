@@ -58,7 +58,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/losses/ccd.py",
         "hf_fairness/losses/columns.py",
         "hf_fairness/scores/cced.py",
-        "trainers/ccd_[cdmt]*.py",
+        "trainers/ccd/*.py",
     ],
 }
 

@@ -36,10 +36,10 @@ from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import over_seeds
-from hf_fairness.trainers.recipes import DataDietArguments, run_data_diet
-from hf_fairness.trainers.recipes.data_diet_choice import choose, entry, spearman
-from hf_fairness.trainers.recipes.data_diet_grid import cell, experiments
-from hf_fairness.trainers.recipes.data_diet_measures import against
+from hf_fairness.trainers import DataDietArguments, run_data_diet
+from hf_fairness.trainers.data_diet.choice import choose, entry, spearman
+from hf_fairness.trainers.data_diet.grid import cell, experiments
+from hf_fairness.trainers.data_diet.measures import against
 
 DATA = ROOT.parent / "shared" / "data" / "data_diet"
 FILE = RESULTS / "data_diet_quality.json"
@@ -65,9 +65,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/scores/flips.py",
         "hf_fairness/scores/importance.py",
         "hf_fairness/scores/rankings.py",
-        "trainers/recipes/data_diet.py",
-        "trainers/recipes/data_diet_[acdghm]*.py",
-        "trainers/recipes/data_diet_features.py",
+        "trainers/data_diet/*.py",
     ],
 }
 

@@ -49,7 +49,7 @@ class _Cell:
     def __init__(self, config: Mapping[str, Any], setting: str, seed: int, folder: Path) -> None:
         from hf_fairness.demo.grammar import WorldConfig, translation_world
         from hf_fairness.filters import LexiconTagger
-        from hf_fairness.trainers.small_translator import small_tokenizer
+        from hf_fairness.trainers.gfst.small_translator import small_tokenizer
 
         self.config, self.seed, self.folder = config, seed, folder
         self.world = translation_world(
@@ -96,7 +96,7 @@ class _Cell:
     def train(self, arm: str, start: Any, rows: Any, *, steps: int, **how: Any) -> tuple[Any, dict[str, Any]]:
         """A model after so many steps from another one, or from the random weights of this seed."""
         from hf_fairness.trainers import GFSTConfig, train_translator
-        from hf_fairness.trainers.small_translator import small_marian
+        from hf_fairness.trainers.gfst.small_translator import small_marian
 
         every = max(1, steps // self.config["evaluations"])
         args = GFSTConfig(

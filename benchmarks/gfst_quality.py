@@ -72,10 +72,9 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/filters/source*.py",
         "hf_fairness/filters/target.py",
         "hf_fairness/measure/translator/translation.py",
-        "trainers/averaging.py",
-        "trainers/gfst_*.py",
-        "trainers/length_groups.py",
-        "trainers/small_translator.py",
+        "trainers/training/averaging.py",
+        "trainers/gfst/*.py",
+        "trainers/training/length_groups.py",
     ],
 }
 
@@ -138,7 +137,7 @@ RANGE = {key: {"low": 0.0 if better else -1.0, "high": 1.0} for key, better in M
 def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Measures of one setting over its seeds, and GFST against every other arm, paired by seed."""
     from hf_fairness.scores.statistics import over_seeds
-    from hf_fairness.trainers.recipes.data_diet_measures import against
+    from hf_fairness.trainers.data_diet.measures import against
 
     values = {
         arm: {key: [each["arms"][arm][key] for each in cells] for key in (*MEASURES, "steps", "n_pairs")}

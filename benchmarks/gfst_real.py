@@ -40,7 +40,7 @@ from hf_fairness.measure.translator.winomt_data import read_winomt
 from hf_fairness.runs import Run, content_key
 from hf_fairness.scores.translation_quality import translation_quality
 from hf_fairness.trainers import GFSTConfig, train_translator
-from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
+from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
 
 DATA = ROOT.parent / "shared" / "data"
 FILE = RESULTS / "gfst_real.json"
@@ -85,11 +85,9 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/scores/translation_quality.py",
         "hf_fairness/measure/translator/winomt.py",
         "hf_fairness/scores/winomt*.py",
-        "trainers/averaging.py",
-        "trainers/gfst_config.py",
-        "trainers/gfst_training.py",
-        "trainers/length_groups.py",
-        "trainers/small_translator.py",
+        "trainers/training/averaging.py",
+        "trainers/gfst/*.py",
+        "trainers/training/length_groups.py",
     ],
 }
 

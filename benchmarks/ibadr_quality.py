@@ -33,9 +33,8 @@ from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.statistics import over_seeds
-from hf_fairness.trainers import IBADRConfig
-from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
-from hf_fairness.trainers.recipes.data_diet_measures import against
+from hf_fairness.trainers import IBADRArguments, IBADRConfig, run_ibadr
+from hf_fairness.trainers.data_diet.measures import against
 
 FILE = RESULTS / "ibadr_quality.json"
 #: What differs from the settings of IBADR, by variant; a variant without these arms counts for its `ibadr` only.
@@ -95,12 +94,9 @@ CONFIG: dict[str, Any] = {
         "benchmarks/ibadr_quality.py",
         "hf_fairness/demo/planted*",
         "hf_fairness/losses/product_of_experts.py",
-        "trainers/bias_trainers.py",
-        "trainers/ibadr_*.py",
-        "trainers/pair_*.py",
-        "trainers/recipes/ibadr_[dejl]*.py",
-        "trainers/recipes/ibadr_samples.py",
-        "trainers/recipes/ibadr.py",
+        "trainers/training/bias_trainers.py",
+        "trainers/ibadr/*.py",
+        "trainers/training/pair_*.py",
     ],
 }
 #: What a quick run changes in the world and in the settings.

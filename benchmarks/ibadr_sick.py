@@ -36,8 +36,7 @@ from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import share_entry
-from hf_fairness.trainers import IBADRConfig
-from hf_fairness.trainers.recipes import IBADRArguments, run_ibadr
+from hf_fairness.trainers import IBADRArguments, IBADRConfig, run_ibadr
 
 SICK = ROOT.parent / "shared" / "data" / "sick" / "sick_train_trial.tsv"
 HANS = ROOT.parent / "shared" / "data" / "hans" / "hans_sample.tsv"
@@ -83,12 +82,9 @@ CONFIG: dict[str, Any] = {
     "sources": [
         "benchmarks/ibadr_sick.py",
         "hf_fairness/measure/classifier/partial_input.py",
-        "trainers/ibadr_*.py",
-        "trainers/length_group*.py",
-        "trainers/pair_*.py",
-        "trainers/recipes/ibadr_[dejl]*.py",
-        "trainers/recipes/ibadr_samples.py",
-        "trainers/recipes/ibadr.py",
+        "trainers/ibadr/*.py",
+        "trainers/training/length_group*.py",
+        "trainers/training/pair_*.py",
     ],
 }
 

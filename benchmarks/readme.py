@@ -12,7 +12,7 @@ from benchmarks import data_diet_quality, gfst_cell, ibadr_quality, ibadr_sick, 
 from benchmarks.study import RESULTS, ROOT, made_by, read_record
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_text
-from hf_fairness.trainers.recipes.data_diet_grid import BASELINES
+from hf_fairness.trainers.data_diet.grid import BASELINES
 
 MEASURES = {
     "winogender_cced": "CCED, Winogender (240 human templates)",

@@ -27,7 +27,7 @@ def setup(quick: bool) -> State:
 
     Texts are in no order, no two alike.
     """
-    from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
+    from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
 
     random = np.random.default_rng(0)
     lengths = random.integers(3, 41, size=64 if quick else 192)

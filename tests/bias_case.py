@@ -10,7 +10,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 from tiny_bert import tiny_bert
 from transformers import DataCollatorWithPadding, TrainingArguments
 
-from hf_fairness.trainers.pair_data import encode_rows
+from hf_fairness.trainers.training.pair_data import encode_rows
 
 CONTENT = [[f"{stem}{end}" for stem in ("ba", "ko", "mi", "tu")] for end in ("la", "no", "ri")]
 ARTEFACTS = ["indeed", "also", "never"]

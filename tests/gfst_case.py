@@ -9,8 +9,7 @@ from typing import Any
 import gfst_world
 from safetensors.numpy import load_file
 
-from hf_fairness.trainers import GFSTConfig
-from hf_fairness.trainers.recipes import GFSTArguments
+from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
 SMALL = {"d_model": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.0, "token_level": "word", "vocab_size": 200}
 

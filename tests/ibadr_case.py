@@ -39,7 +39,7 @@ class Case:
 
     def run(self, folder: Path | str, **settings: Any) -> dict[str, Any]:
         """Run the pipeline."""
-        from hf_fairness.trainers.recipes import run_ibadr
+        from hf_fairness.trainers import run_ibadr
 
         given = {"train": self.world.train, "validation": self.world.validation}
         given |= {"challenge": {"planted": self.world.challenge}}
@@ -49,8 +49,7 @@ class Case:
 
     def settings(self, folder: Path | str, **settings: Any) -> tuple[Any, Any]:
         """Arguments and configuration of a short run."""
-        from hf_fairness.trainers import IBADRConfig
-        from hf_fairness.trainers.recipes import IBADRArguments
+        from hf_fairness.trainers import IBADRArguments, IBADRConfig
 
         given = {**SETTINGS, "output_dir": str(folder), **settings}
         ours = {entry.name for entry in fields(IBADRArguments)} & set(given)

@@ -144,11 +144,11 @@ def test_loading_a_folder_shows_no_bar(headless: Path, capfd: pytest.CaptureFixt
 #: Where else something may be opened, and why.
 ELSEWHERE = {
     "encoders.py": "a SentenceTransformer",
-    "trainers/ccd_model.py": "a SentenceTransformer with its parts, to be trained",
-    "trainers/ccd_trainer.py": "a checkpoint of it",
-    "trainers/ibadr_generator.py": "adapters on an open model",
-    "trainers/recipes/gfst_models.py": "configurations",
-    "trainers/recipes/ibadr.py": "a configuration",
+    "trainers/ccd/model.py": "a SentenceTransformer with its parts, to be trained",
+    "trainers/ccd/trainer.py": "a checkpoint of it",
+    "trainers/ibadr/generator.py": "adapters on an open model",
+    "trainers/gfst/models.py": "configurations",
+    "trainers/ibadr/recipe.py": "a configuration",
     "measure/models.py": "a configuration",
     "_opening.py": "everything",
 }

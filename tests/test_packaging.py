@@ -192,10 +192,10 @@ def test_what_work_needs_is_named_at_once(monkeypatch):
 
 @pytest.mark.parametrize("recipe", ["run_ibadr", "run_data_diet"])
 def test_recipes_look_for_what_their_report_needs_first(monkeypatch, recipe):
-    from hf_fairness.trainers import recipes
+    from hf_fairness import trainers
 
-    parameters = inspect.signature(getattr(recipes, recipe)).parameters.values()
+    parameters = inspect.signature(getattr(trainers, recipe)).parameters.values()
     arguments = [None for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"matplotlib is not installed.*hf-fairness\[report\]"):
-        getattr(recipes, recipe)(*arguments)
+        getattr(trainers, recipe)(*arguments)

@@ -36,13 +36,13 @@ def toy_rows(n: int, *, start: int = 0) -> Dataset:
 
 def toy_tokenizer():
     """Words of both languages."""
-    from hf_fairness.trainers.small_translator import small_tokenizer
+    from hf_fairness.trainers.gfst.small_translator import small_tokenizer
 
     return small_tokenizer([text for pair in toy_pairs() for text in pair], vocab_size=100, level="word")
 
 
 def toy_model(tokenizer, *, dropout: float = 0.0, seed: int = 0):
     """Random weights."""
-    from hf_fairness.trainers.small_translator import small_marian
+    from hf_fairness.trainers.gfst.small_translator import small_marian
 
     return small_marian(tokenizer, d_model=32, layers=1, heads=2, ffn=64, dropout=dropout, max_length=64, seed=seed)

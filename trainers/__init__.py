@@ -1,37 +1,91 @@
-"""Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias."""
+"""Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias, and the methods built on them.
 
-from hf_fairness.losses import (
-    CCDLoss,
-    confidence_regularization,
-    product_of_experts,
-    reweighted_cross_entropy,
-)
-from hf_fairness.trainers.bias_columns import ClassifierLearner, add_bias_log_probs
-from hf_fairness.trainers.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
-from hf_fairness.trainers.ccd_config import CCDConfig
-from hf_fairness.trainers.ccd_data import add_reference_embeddings
-from hf_fairness.trainers.ccd_sweep import sweep_beta
-from hf_fairness.trainers.ccd_trainer import CCDTrainer
-from hf_fairness.trainers.data_diet_callback import GEPruningCallback
-from hf_fairness.trainers.data_diet_config import DataDietConfig, PruningSettings
-from hf_fairness.trainers.data_diet_trainer import DataDietTrainer
-from hf_fairness.trainers.evaluators import CCEDEvaluator, SEATEvaluator
-from hf_fairness.trainers.gfst_config import GFSTConfig
-from hf_fairness.trainers.gfst_training import TranslationLoss, TranslationTrainer, train_translator
-from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.pair_training import gold_confidence, train_pair_classifier
+A folder holds one method: its settings, trainer or callback, data and recipe; ``training`` holds what several use.
+Every name here is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hf_fairness.losses import CCDLoss, confidence_regularization, product_of_experts, reweighted_cross_entropy
+    from hf_fairness.trainers.ccd.arguments import CCDArguments
+    from hf_fairness.trainers.ccd.config import CCDConfig
+    from hf_fairness.trainers.ccd.data import add_reference_embeddings
+    from hf_fairness.trainers.ccd.recipe import run_ccd
+    from hf_fairness.trainers.ccd.sweep import sweep_beta
+    from hf_fairness.trainers.ccd.trainer import CCDTrainer
+    from hf_fairness.trainers.data_diet.arguments import DataDietArguments
+    from hf_fairness.trainers.data_diet.callback import GEPruningCallback
+    from hf_fairness.trainers.data_diet.config import DataDietConfig, PruningSettings
+    from hf_fairness.trainers.data_diet.features import HeadClassifier
+    from hf_fairness.trainers.data_diet.recipe import run_data_diet
+    from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
+    from hf_fairness.trainers.gfst.arguments import GFSTArguments
+    from hf_fairness.trainers.gfst.config import GFSTConfig
+    from hf_fairness.trainers.gfst.recipe import run_gfst
+    from hf_fairness.trainers.gfst.training import TranslationLoss, TranslationTrainer, train_translator
+    from hf_fairness.trainers.ibadr.arguments import IBADRArguments
+    from hf_fairness.trainers.ibadr.config import IBADRConfig
+    from hf_fairness.trainers.ibadr.recipe import run_ibadr
+    from hf_fairness.trainers.ibadr.sweep import sweep_ibadr
+    from hf_fairness.trainers.training.bias_columns import ClassifierLearner, add_bias_log_probs
+    from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
+    from hf_fairness.trainers.training.evaluators import CCEDEvaluator, SEATEvaluator
+    from hf_fairness.trainers.training.pair_training import gold_confidence, train_pair_classifier
+
+#: Module of each name.
+_LAZY = {
+    "hf_fairness.losses": (
+        "CCDLoss",
+        "confidence_regularization",
+        "product_of_experts",
+        "reweighted_cross_entropy",
+    ),
+    "hf_fairness.trainers.ccd.arguments": ("CCDArguments",),
+    "hf_fairness.trainers.ccd.config": ("CCDConfig",),
+    "hf_fairness.trainers.ccd.data": ("add_reference_embeddings",),
+    "hf_fairness.trainers.ccd.recipe": ("run_ccd",),
+    "hf_fairness.trainers.ccd.sweep": ("sweep_beta",),
+    "hf_fairness.trainers.ccd.trainer": ("CCDTrainer",),
+    "hf_fairness.trainers.data_diet.arguments": ("DataDietArguments",),
+    "hf_fairness.trainers.data_diet.callback": ("GEPruningCallback",),
+    "hf_fairness.trainers.data_diet.config": ("DataDietConfig", "PruningSettings"),
+    "hf_fairness.trainers.data_diet.features": ("HeadClassifier",),
+    "hf_fairness.trainers.data_diet.recipe": ("run_data_diet",),
+    "hf_fairness.trainers.data_diet.trainer": ("DataDietTrainer",),
+    "hf_fairness.trainers.gfst.arguments": ("GFSTArguments",),
+    "hf_fairness.trainers.gfst.config": ("GFSTConfig",),
+    "hf_fairness.trainers.gfst.recipe": ("run_gfst",),
+    "hf_fairness.trainers.gfst.training": ("TranslationLoss", "TranslationTrainer", "train_translator"),
+    "hf_fairness.trainers.ibadr.arguments": ("IBADRArguments",),
+    "hf_fairness.trainers.ibadr.config": ("IBADRConfig",),
+    "hf_fairness.trainers.ibadr.recipe": ("run_ibadr",),
+    "hf_fairness.trainers.ibadr.sweep": ("sweep_ibadr",),
+    "hf_fairness.trainers.training.bias_columns": ("ClassifierLearner", "add_bias_log_probs"),
+    "hf_fairness.trainers.training.bias_trainers": ("ConfRegTrainer", "PoETrainer", "ReweightTrainer"),
+    "hf_fairness.trainers.training.evaluators": ("CCEDEvaluator", "SEATEvaluator"),
+    "hf_fairness.trainers.training.pair_training": ("gold_confidence", "train_pair_classifier"),
+}
 
 __all__ = [
+    "CCDArguments",
     "CCDConfig",
     "CCDLoss",
     "CCDTrainer",
     "CCEDEvaluator",
     "ClassifierLearner",
     "ConfRegTrainer",
+    "DataDietArguments",
     "DataDietConfig",
     "DataDietTrainer",
     "GEPruningCallback",
+    "GFSTArguments",
     "GFSTConfig",
+    "HeadClassifier",
+    "IBADRArguments",
     "IBADRConfig",
     "PoETrainer",
     "PruningSettings",
@@ -45,7 +99,23 @@ __all__ = [
     "gold_confidence",
     "product_of_experts",
     "reweighted_cross_entropy",
+    "run_ccd",
+    "run_data_diet",
+    "run_gfst",
+    "run_ibadr",
     "sweep_beta",
+    "sweep_ibadr",
     "train_pair_classifier",
     "train_translator",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,8 +14,7 @@ from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from hf_fairness.trainers import CCDConfig
-    from hf_fairness.trainers.recipes import CCDArguments
+    from hf_fairness.trainers import CCDArguments, CCDConfig
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +48,7 @@ Artefacts = more_artefacts(
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the pipeline returns."""
-    from hf_fairness.trainers import CCDConfig
-    from hf_fairness.trainers.recipes import CCDArguments
+    from hf_fairness.trainers import CCDArguments, CCDConfig
 
     arguments, config, more = parse(
         [CCDArguments, CCDConfig, Artefacts], argv, prog="hf-fairness ccd", description=DESCRIPTION, common=COMMON
@@ -61,7 +59,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 def run(arguments: CCDArguments, config: CCDConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the pipeline, print what changed, push if asked to."""
     from hf_fairness.attributes import load_attribute
-    from hf_fairness.trainers.recipes import run_ccd
+    from hf_fairness.trainers import run_ccd
 
     wanted = repositories(config, str(config.output_dir), more)
     check_logins(wanted, config.hub_token)

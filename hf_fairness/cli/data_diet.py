@@ -13,7 +13,7 @@ from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from hf_fairness.trainers.recipes import DataDietArguments
+    from hf_fairness.trainers import DataDietArguments
 
 DESCRIPTION = """Find which part of a training set, and of its counterfactuals, makes a text classifier fairer at a
 bounded loss of AUC (Zayed et al. 2023, Deep Learning on a Healthy Data Diet). Swaps the group words of every text,
@@ -43,7 +43,7 @@ Artefacts = more_artefacts(rows="the texts that the model was trained on, with t
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the search returns."""
-    from hf_fairness.trainers.recipes import DataDietArguments
+    from hf_fairness.trainers import DataDietArguments
 
     arguments, hub, more = parse(
         [DataDietArguments, HubOptions, Artefacts],
@@ -60,7 +60,7 @@ def run(
     arguments: DataDietArguments, hub: HubOptions | None = None, more: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Open the data, run the search, print its table and where the files are, push if asked to."""
-    from hf_fairness.trainers.recipes import run_data_diet
+    from hf_fairness.trainers import run_data_diet
 
     hub = hub or HubOptions()
     wanted = repositories(hub, arguments.output_dir, more)

@@ -20,8 +20,7 @@ NAME = "sentence-transformers/all-MiniLM-L6-v2"
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the pipeline returns."""
     from hf_fairness.demo import minilm_path
-    from hf_fairness.trainers import CCDConfig
-    from hf_fairness.trainers.recipes import CCDArguments
+    from hf_fairness.trainers import CCDArguments, CCDConfig
 
     arguments, config, more = parse(
         [CCDArguments, CCDConfig, ccd.Artefacts],

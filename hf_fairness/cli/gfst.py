@@ -13,8 +13,7 @@ from hf_fairness.cli.sources import check_models
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from hf_fairness.trainers import GFSTConfig
-    from hf_fairness.trainers.recipes import GFSTArguments
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
 DESCRIPTION = """Make a translator keep people's gender more often (gender-filtered self-training, Choubey et al. 2021).
 Takes the sentences of a monolingual text that speak of people of one gender, translates them with the model at hand,
@@ -68,8 +67,7 @@ Artefacts = more_artefacts(
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the recipe returns."""
     from hf_fairness.cli.gfst_demo import DEMO
-    from hf_fairness.trainers import GFSTConfig
-    from hf_fairness.trainers.recipes import GFSTArguments
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
     arguments, config, more = parse(
         [GFSTArguments, GFSTConfig, Artefacts],
@@ -87,7 +85,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 
 def run(arguments: GFSTArguments, config: GFSTConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the recipe, print its table and where the files are, push if asked to."""
-    from hf_fairness.trainers.recipes import run_gfst
+    from hf_fairness.trainers import run_gfst
 
     wanted = repositories(config, str(config.output_dir), more)
     if wanted and not arguments.wants("model"):

@@ -12,8 +12,7 @@ from hf_fairness.cli.sources import looks_local, missing, near_names
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from hf_fairness.trainers import GFSTConfig
-    from hf_fairness.trainers.recipes import GFSTArguments
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
 #: Endings that `open_dataset` reads as tables; every other file is text, one row a line.
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")

@@ -10,8 +10,7 @@ from hf_fairness.demo.grammar import DEMO_ARGUMENTS, DEMO_TRAINING, demo_world
 from hf_fairness.runs import atomic_write_text
 
 if TYPE_CHECKING:
-    from hf_fairness.trainers import GFSTConfig
-    from hf_fairness.trainers.recipes import GFSTArguments
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
 #: Settings of the demo; what the user gives wins over them.
 DEMO = {**DEMO_ARGUMENTS, **DEMO_TRAINING}

@@ -14,8 +14,7 @@ from hf_fairness.cli.sources import check_models, missing
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
-    from hf_fairness.trainers import IBADRConfig
-    from hf_fairness.trainers.recipes import IBADRArguments
+    from hf_fairness.trainers import IBADRArguments, IBADRConfig
 
 DESCRIPTION = """Refine the data of a text classifier against biases that nobody had to name (Wang et al. 2023, IBADR).
 A shallow model says how biased each row is; a language model learns to write rows of a wanted label and bias degree;
@@ -91,8 +90,7 @@ COMMON = (
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns what the pipeline returns."""
-    from hf_fairness.trainers import IBADRConfig
-    from hf_fairness.trainers.recipes import IBADRArguments
+    from hf_fairness.trainers import IBADRArguments, IBADRConfig
 
     arguments, config, more = parse(
         [IBADRArguments, IBADRConfig, Artefacts],
@@ -110,7 +108,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 
 def run(arguments: IBADRArguments, config: IBADRConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
     """Open the data, run the pipeline or the sweep, print its tables and where the files are, push if asked to."""
-    from hf_fairness.trainers.recipes import run_ibadr, sweep_ibadr
+    from hf_fairness.trainers import run_ibadr, sweep_ibadr
 
     wanted = repositories(config, str(config.output_dir), more)
     if wanted and arguments.sweep:

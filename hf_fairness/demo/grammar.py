@@ -40,7 +40,7 @@ __all__ = [
     "translation_world",
 ]
 
-#: What `hf_fairness.trainers.recipes.GFSTArguments` is told for `demo_world`.
+#: What `hf_fairness.trainers.GFSTArguments` is told for `demo_world`.
 DEMO_ARGUMENTS: dict[str, Any] = {
     "target_lang": "it",
     "method": "mixed_finetune",

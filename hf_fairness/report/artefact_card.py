@@ -164,7 +164,7 @@ row = tokenizer.decode(ids[0])
 def load_head(text: str, encoder: str = "") -> str:
     """Code that classifies a text by a head on the features of an encoder; the head knows one that is on the Hub."""
     given = f", encoder={encoder!r}" if encoder else ""
-    return f"""from hf_fairness.trainers.recipes import HeadClassifier
+    return f"""from hf_fairness.trainers import HeadClassifier
 
 classifier = HeadClassifier("{REPOSITORY}"{given})
 probabilities = classifier.predict_proba([{text!r}])

@@ -27,8 +27,7 @@ from hf_fairness.cli import main
 from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
-from hf_fairness.trainers import GFSTConfig
-from hf_fairness.trainers.recipes import GFSTArguments
+from hf_fairness.trainers import GFSTArguments, GFSTConfig
 
 WORDS = [
     *(f"--{name}={value}" for name, value in SMALL.items()),

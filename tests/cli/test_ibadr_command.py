@@ -139,9 +139,7 @@ def test_help(capsys, monkeypatch):
 def test_the_demo_is_ready(monkeypatch):
     """Its settings are known, its data are there; the run itself is that of the benchmark."""
     seen = {}
-    monkeypatch.setattr(
-        "hf_fairness.trainers.recipes.run_ibadr", lambda arguments, config, **given: seen.update(given) or {}
-    )
+    monkeypatch.setattr("hf_fairness.trainers.run_ibadr", lambda arguments, config, **given: seen.update(given) or {})
     monkeypatch.setattr(ibadr, "print_report", lambda result: None)
     ibadr.main(["--demo", "--n_iterations", "1"])
     assert set(seen) == {"train", "validation", "challenge", "model", "generator", "anti_artefact"}
@@ -191,9 +189,7 @@ def test_a_challenge_set_as_build_dataset_writes_it(files, tmp_path, monkeypatch
         (tmp_path / "raw" / name).write_text("\n".join(lines[: 5 if "train" in name else None]) + "\n")
     build("hans", tmp_path / "hans", data_dir=tmp_path / "raw")
     seen = {}
-    monkeypatch.setattr(
-        "hf_fairness.trainers.recipes.run_ibadr", lambda arguments, config, **given: seen.update(given) or {}
-    )
+    monkeypatch.setattr("hf_fairness.trainers.run_ibadr", lambda arguments, config, **given: seen.update(given) or {})
     monkeypatch.setattr(ibadr, "print_report", lambda result: None)
     words = ["m", "--dataset", str(files / "train.jsonl"), "--challenge", f"hans={tmp_path / 'hans'}"]
     ibadr.main([*words, "own=" + str(files / "challenge.jsonl")])

@@ -121,7 +121,7 @@ def _module(name, **inputs):
 
 def _generator(model):
     from hf_fairness.trainers import IBADRConfig
-    from hf_fairness.trainers.ibadr_generator import open_generator
+    from hf_fairness.trainers.ibadr.generator import open_generator
 
     return open_generator(model, config=IBADRConfig(output_dir="unused", use_cpu=True), n_labels=2, n_texts=1)
 
@@ -182,8 +182,8 @@ OPENERS = {
     "tokenizer": lambda m: _imported("_opening.find_tokenizer")(m),
     "generator": _generator,
     "chat": _chat,
-    "translator": lambda m: _imported("trainers.recipes.gfst_models.check_translator")(m, None, None),
-    "fresh translator": lambda m: _imported("trainers.recipes.gfst_models.fresh_model")(m, seed=0),
+    "translator": lambda m: _imported("trainers.gfst.models.check_translator")(m, None, None),
+    "fresh translator": lambda m: _imported("trainers.gfst.models.fresh_model")(m, seed=0),
 }
 
 
@@ -292,7 +292,7 @@ def test_a_data_set_with_a_loading_script_does_not_run_it(marker, tmp_path):
 
 
 def test_saved_arrays_hold_no_pickles(marker, tmp_path):
-    from hf_fairness.trainers.recipes.data_diet_features import FILE, Features
+    from hf_fairness.trainers.data_diet.features import FILE, Features
 
     np.save(tmp_path / FILE, np.array([_Mark(marker)], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle"):

@@ -55,9 +55,11 @@ def load() -> None:
     import transformers.models.gpt2
     import transformers.models.marian  # noqa: F401
 
+    from hf_fairness import trainers
     from hf_fairness.cli import COMMANDS
-    from hf_fairness.trainers import recipes  # noqa: F401
 
+    for name in trainers.__all__:
+        getattr(trainers, name)
     for command in COMMANDS:
         __import__(f"hf_fairness.cli.{command.replace('-', '_')}")
 

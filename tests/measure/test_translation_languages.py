@@ -13,8 +13,8 @@ from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.trainers import GFSTConfig, train_translator
-from hf_fairness.trainers.gfst_training import encode_pairs
-from hf_fairness.trainers.recipes.gfst_models import check_translator
+from hf_fairness.trainers.gfst.models import check_translator
+from hf_fairness.trainers.gfst.training import encode_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 PAIRS = {"source": ["the cat sees.", "the dog."], "target": ["il gatto vede.", "il cane."]}

@@ -16,7 +16,7 @@ def main(folder: Path) -> None:
     from bias_case import known_bias, make_classifier, make_pairs, make_trainer, weights, with_columns
 
     from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer, add_bias_log_probs
-    from hf_fairness.trainers.pair_data import encode_rows
+    from hf_fairness.trainers.training.pair_data import encode_rows
 
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     rows = make_pairs(96)

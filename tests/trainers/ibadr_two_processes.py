@@ -18,8 +18,8 @@ def main(folder: Path) -> None:
     from accelerate.utils import gather_object
     from ibadr_case import make_case
 
-    from hf_fairness.trainers.ibadr_generator import generator_confidence, open_generator
-    from hf_fairness.trainers.ibadr_sampling import sample
+    from hf_fairness.trainers.ibadr.generator import generator_confidence, open_generator
+    from hf_fairness.trainers.ibadr.sampling import sample
 
     case = make_case()
     state = PartialState(cpu=True)

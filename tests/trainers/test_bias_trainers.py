@@ -12,8 +12,8 @@ from transformers import BertForSequenceClassification, Trainer
 
 from hf_fairness.losses import confidence_regularization, product_of_experts, reweighted_cross_entropy
 from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
-from hf_fairness.trainers.pair_data import encode_rows
-from hf_fairness.trainers.pair_training import class_log_probabilities, train_pair_classifier
+from hf_fairness.trainers.training.pair_data import encode_rows
+from hf_fairness.trainers.training.pair_training import class_log_probabilities, train_pair_classifier
 
 CASES = {
     "poe": (PoETrainer, {"alpha": 1.5}),

@@ -15,8 +15,7 @@ from safetensors.torch import load_file
 from tiny_bert import save_tiny_bert
 
 from hf_fairness.measure.held_out import frames_of
-from hf_fairness.trainers import CCDConfig
-from hf_fairness.trainers.recipes import CCDArguments, run_ccd
+from hf_fairness.trainers import CCDArguments, CCDConfig, run_ccd
 
 WHO = ("Christian", "Jewish", "Muslim")
 FRAMES = [
@@ -152,7 +151,7 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel
 
-    trainer = importlib.import_module("hf_fairness.trainers.ccd_trainer")
+    trainer = importlib.import_module("hf_fairness.trainers.ccd.trainer")
     opened, asked, models, references = Counter(), Counter(), [], []
     load, encode, embed = PreTrainedModel.from_pretrained.__func__, SentenceTransformer.encode, trainer.embed_references
 
@@ -172,7 +171,7 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(counted_load))
     monkeypatch.setattr(SentenceTransformer, "encode", counted_encode)
     monkeypatch.setattr(trainer, "embed_references", counted_references)
-    with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.recipes.ccd"):
+    with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.ccd.recipe"):
         _, stages, out = run(max_steps=2, arguments={"sweep": ["beta=0,0.5,1,1.5"]})
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Stage ")]
     assert [line.split(",")[0] for line in said] == [f"Stage {place} of 9" for place in range(1, 9)]  # 9: a copy

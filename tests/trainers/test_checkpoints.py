@@ -15,9 +15,9 @@ from toy_translator import toy_model, toy_rows, toy_tokenizer
 from transformers import DataCollatorForSeq2Seq, Trainer
 
 from hf_fairness.trainers import CCDConfig, CCDTrainer, DataDietConfig, DataDietTrainer, GFSTConfig
-from hf_fairness.trainers.checkpoints import is_final, last_whole_checkpoint
-from hf_fairness.trainers.gfst_training import TranslationTrainer, encode_pairs
-from hf_fairness.trainers.pair_training import pair_trainer
+from hf_fairness.trainers.gfst.training import TranslationTrainer, encode_pairs
+from hf_fairness.trainers.training.checkpoints import is_final, last_whole_checkpoint
+from hf_fairness.trainers.training.pair_training import pair_trainer
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hf_fairness.trainers.recipes.data_diet_heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
 
 SETTINGS = HeadSettings(hidden=7, num_train_epochs=3, per_device_train_batch_size=16, learning_rate=0.01, n_classes=3)
 

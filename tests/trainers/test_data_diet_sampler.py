@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from hf_fairness.trainers.data_diet_sampler import KeptRowsSampler, install_sampler, sampler_owner
+from hf_fairness.trainers.data_diet.sampler import KeptRowsSampler, install_sampler, sampler_owner
 from hf_fairness.utils import FairnessWarning
 
 MASKS = st.lists(st.booleans(), min_size=1, max_size=40).filter(any)

@@ -21,12 +21,11 @@ from hf_fairness.report.data_diet_record import RANDOM_IS_BEST, data_diet_record
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
-from hf_fairness.trainers import DataDietConfig
-from hf_fairness.trainers.recipes import DataDietArguments, HeadClassifier, run_data_diet
-from hf_fairness.trainers.recipes import data_diet_grid as grid
-from hf_fairness.trainers.recipes.data_diet_choice import choose, spearman
-from hf_fairness.trainers.recipes.data_diet_data import prepare
-from hf_fairness.trainers.recipes.data_diet_measures import against
+from hf_fairness.trainers import DataDietArguments, DataDietConfig, HeadClassifier, run_data_diet
+from hf_fairness.trainers.data_diet import grid
+from hf_fairness.trainers.data_diet.choice import choose, spearman
+from hf_fairness.trainers.data_diet.data import prepare
+from hf_fairness.trainers.data_diet.measures import against
 from hf_fairness.utils import FairnessWarning
 
 #: Of most of these small searches.

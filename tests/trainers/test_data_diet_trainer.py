@@ -16,7 +16,7 @@ from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import ge
 from hf_fairness.scores.rankings import RANKINGS
 from hf_fairness.trainers import DataDietConfig, DataDietTrainer, GEPruningCallback
-from hf_fairness.trainers.data_diet_record import PairedRows, Pruned
+from hf_fairness.trainers.data_diet.pruned import PairedRows, Pruned
 
 BATCH = 16
 

@@ -30,10 +30,10 @@ from hf_fairness.trainers import (
     train_pair_classifier,
     train_translator,
 )
-from hf_fairness.trainers.divergence import DivergedError, all_finite, stop_when_diverged
-from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.ibadr_generator import open_generator, train_generator
-from hf_fairness.trainers.recipes.data_diet_heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.ibadr.config import IBADRConfig
+from hf_fairness.trainers.ibadr.generator import open_generator, train_generator
+from hf_fairness.trainers.training.divergence import DivergedError, all_finite, stop_when_diverged
 
 #: Far too high: weights overflow at the second step.
 RATE = 1e37

@@ -16,9 +16,9 @@ from toy_translator import toy_model, toy_rows, toy_tokenizer
 
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.trainers import GFSTConfig, train_translator
-from hf_fairness.trainers.averaging import average_weights
-from hf_fairness.trainers.gfst_training import TranslationLoss, encode_pairs
-from hf_fairness.trainers.length_groups import LengthGroups
+from hf_fairness.trainers.gfst.training import TranslationLoss, encode_pairs
+from hf_fairness.trainers.training.averaging import average_weights
+from hf_fairness.trainers.training.length_groups import LengthGroups
 from hf_fairness.utils import FairnessWarning
 
 

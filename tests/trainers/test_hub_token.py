@@ -25,7 +25,7 @@ from hf_fairness.trainers import (
     train_pair_classifier,
     train_translator,
 )
-from hf_fairness.trainers.ibadr_generator import open_generator, train_generator
+from hf_fairness.trainers.ibadr.generator import open_generator, train_generator
 
 CANARY = "hf_CanaryTokenThatNoFileMayHold0123"
 COMMON = {"use_cpu": True, "disable_tqdm": True, "report_to": "none", "max_steps": 2, "hub_token": CANARY}

@@ -10,12 +10,18 @@ from datasets import ClassLabel, Dataset
 
 from hf_fairness.measure import partial_input
 from hf_fairness.refine import z_table
-from hf_fairness.trainers import ConfRegTrainer, IBADRConfig, PoETrainer, ReweightTrainer
-from hf_fairness.trainers.bias_columns import add_bias_log_probs
-from hf_fairness.trainers.pair_data import encode_rows
-from hf_fairness.trainers.recipes import DataDietArguments, IBADRArguments
-from hf_fairness.trainers.recipes.data_diet_data import prepare as prepare_diet
-from hf_fairness.trainers.recipes.ibadr_data import prepare as prepare_ibadr
+from hf_fairness.trainers import (
+    ConfRegTrainer,
+    DataDietArguments,
+    IBADRArguments,
+    IBADRConfig,
+    PoETrainer,
+    ReweightTrainer,
+)
+from hf_fairness.trainers.data_diet.data import prepare as prepare_diet
+from hf_fairness.trainers.ibadr.data import prepare as prepare_ibadr
+from hf_fairness.trainers.training.bias_columns import add_bias_log_probs
+from hf_fairness.trainers.training.pair_data import encode_rows
 
 TEXTS = [f"{who} {did} on day {day}" for who in ("she", "he") for did in ("ran", "sat") for day in range(10)]
 

@@ -20,12 +20,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trai
 
 from hf_fairness.measure.models import open_translator
 from hf_fairness.trainers import CCDTrainer, DataDietConfig, DataDietTrainer, GFSTConfig, PoETrainer, train_translator
-from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.ibadr_generator import open_generator, save_generator, train_generator
-from hf_fairness.trainers.pair_data import encode_rows
-from hf_fairness.trainers.pair_training import open_pair_classifier, train_pair_classifier
-from hf_fairness.trainers.precision import full_precision
-from hf_fairness.trainers.recipes.gfst_models import save_translator
+from hf_fairness.trainers.gfst.models import save_translator
+from hf_fairness.trainers.ibadr.config import IBADRConfig
+from hf_fairness.trainers.ibadr.generator import open_generator, save_generator, train_generator
+from hf_fairness.trainers.training.pair_data import encode_rows
+from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
+from hf_fairness.trainers.training.precision import full_precision
 
 #: So small that half precision loses it.
 RATE = 1e-6

@@ -12,7 +12,7 @@ from toy_translator import toy_model, toy_pairs, toy_tokenizer
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.measure.translator.translation import translate
-from hf_fairness.trainers.small_translator import small_marian, small_tokenizer
+from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
 
 ITALIAN = [
     "L'amica dell'avvocato ha detto: «È già l'una, perché non c'è più?»",

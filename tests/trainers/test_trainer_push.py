@@ -46,7 +46,7 @@ trainer = DataDietTrainer(model, args, train_dataset=data_diet_case.long_rows(),
     "translation": """
 from toy_translator import toy_model, toy_rows, toy_tokenizer
 from hf_fairness.trainers import GFSTConfig
-from hf_fairness.trainers.gfst_training import PairCollator, TranslationLoss, TranslationTrainer, encode_pairs
+from hf_fairness.trainers.gfst.training import PairCollator, TranslationLoss, TranslationTrainer, encode_pairs
 args = GFSTConfig(str(work / "out"), **common, average_checkpoints=0, eval_strategy="no")
 tokenizer = toy_tokenizer()
 model = toy_model(tokenizer)

@@ -25,8 +25,8 @@ from hf_fairness.measure.classifier.importance import example_scores
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.rankings import keep
 from hf_fairness.trainers import GEPruningCallback
-from hf_fairness.trainers.data_diet_config import PruningSettings
-from hf_fairness.trainers.data_diet_sampler import KeptRowsSampler
+from hf_fairness.trainers.data_diet.config import PruningSettings
+from hf_fairness.trainers.data_diet.sampler import KeptRowsSampler
 
 ROWS = 120
 

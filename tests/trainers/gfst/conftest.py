@@ -10,7 +10,7 @@ import pytest
 import torch
 from gfst_case import arguments, config
 
-from hf_fairness.trainers.recipes import run_gfst
+from hf_fairness.trainers import run_gfst
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,8 +9,8 @@ import pytest
 from datasets import Dataset
 
 from hf_fairness.filters import SourceGender
-from hf_fairness.trainers.recipes.gfst import shown_name
-from hf_fairness.trainers.recipes.gfst_data import GroupReason, as_rows, drawn, joined, kept, per_group
+from hf_fairness.trainers.gfst.data import GroupReason, as_rows, drawn, joined, kept, per_group
+from hf_fairness.trainers.gfst.recipe import shown_name
 
 
 def rows(n: int) -> Dataset:

@@ -11,7 +11,7 @@ from datasets import Dataset
 from gfst_case import arguments, config
 
 from hf_fairness.filters import TooFewPairsError
-from hf_fairness.trainers.recipes import GFSTArguments, run_gfst
+from hf_fairness.trainers import GFSTArguments, run_gfst
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 

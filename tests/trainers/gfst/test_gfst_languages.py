@@ -10,8 +10,8 @@ from gfst_case import arguments, config
 from real_translators import CODES, real_translator
 
 from hf_fairness.measure.translator import translation
-from hf_fairness.trainers import gfst_training
-from hf_fairness.trainers.recipes import run_gfst
+from hf_fairness.trainers import run_gfst
+from hf_fairness.trainers.gfst import training as gfst_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:RandST has", "ignore:.*more than .* tokens")
 

@@ -10,7 +10,7 @@ from gfst_case import arguments, config, shows, stages, weights
 from safetensors.numpy import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_fairness.trainers.recipes import run_gfst
+from hf_fairness.trainers import run_gfst
 from hf_fairness.utils import FairnessWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")

@@ -16,7 +16,7 @@ from hf_fairness.measure.translator.translation import translate
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.gfst_record import gfst_record
-from hf_fairness.trainers.recipes import run_gfst
+from hf_fairness.trainers import run_gfst
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 ARMS = ["randst", "no_target_filter", "female"]

@@ -10,7 +10,7 @@ from datasets import load_from_disk
 from gfst_case import stages, weights
 
 from hf_fairness import runs
-from hf_fairness.trainers.recipes.gfst_arguments import STAGES
+from hf_fairness.trainers.gfst.arguments import STAGES
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 ORDER = [

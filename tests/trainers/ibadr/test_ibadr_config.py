@@ -8,7 +8,7 @@ import json
 import pytest
 from transformers import Trainer, TrainingArguments
 
-from hf_fairness.trainers.ibadr_config import NO_MATTER, OF_CLASSIFIERS, OF_MAIN, REFUSED, IBADRConfig
+from hf_fairness.trainers.ibadr.config import NO_MATTER, OF_CLASSIFIERS, OF_MAIN, REFUSED, IBADRConfig
 
 #: Settings that are asked for, by which trainings take them.
 MAIN = {"weight_decay": 0.25, "lr_scheduler_type": "cosine", "warmup_steps": 3, "max_grad_norm": 0.5, "optim": "sgd"}

@@ -41,7 +41,7 @@ def test_bad_data(case, tmp_path, data, settings, message):
 
 
 def test_data_in_other_forms(case):
-    from hf_fairness.trainers.recipes.ibadr_data import prepare
+    from hf_fairness.trainers.ibadr.data import prepare
 
     named = rows(labels=("no", "Yes", "-"))
     settings = case.settings("unused", n_shallow=4, class_names=["yes", "no"])
@@ -76,8 +76,8 @@ def test_single_texts(case, tmp_path):
 def test_live_models_have_keys_of_what_they_hold(case):
     import copy
 
-    from hf_fairness.trainers.pair_training import open_pair_classifier
-    from hf_fairness.trainers.recipes.ibadr_data import source
+    from hf_fairness.trainers.ibadr.data import source
+    from hf_fairness.trainers.training.pair_training import open_pair_classifier
 
     config, tokenizer = case.classifier
     names = case.world.train.features["label"].names
@@ -95,7 +95,7 @@ def test_live_models_have_keys_of_what_they_hold(case):
 
 
 def test_labels_of_a_model_in_another_order():
-    from hf_fairness.trainers.recipes.ibadr_job import label_order
+    from hf_fairness.trainers.ibadr.job import label_order
 
     assert label_order({0: "LABEL_0", 1: "LABEL_1"}, ["yes", "no"], "m") == [0, 1]
     with pytest.raises(ValueError, match="m has the classes a, b; the data have a, c"):
@@ -104,8 +104,8 @@ def test_labels_of_a_model_in_another_order():
 
 def test_published_sets_and_own_ones(case, tmp_path):
     """What counts as right is what the scores count, and hypotheses can come first."""
-    from hf_fairness.trainers.recipes.ibadr_data import prepare
-    from hf_fairness.trainers.recipes.ibadr_evaluation import evaluation_sets
+    from hf_fairness.trainers.ibadr.data import prepare
+    from hf_fairness.trainers.ibadr.evaluation import evaluation_sets
 
     task = prepare(*case.settings(tmp_path), case.world.train, validation=case.world.validation)
     hans = [

@@ -52,8 +52,8 @@ def test_the_same_samples_on_one_and_two_processes(found):
 
 def test_a_run_on_two_processes(found, folder, case):
     """All arms trained, and the generator that it left draws the same on one process."""
-    from hf_fairness.trainers.ibadr_generator import open_generator
-    from hf_fairness.trainers.ibadr_sampling import sample
+    from hf_fairness.trainers.ibadr.generator import open_generator
+    from hf_fairness.trainers.ibadr.sampling import sample
 
     two = found[2]
     assert two["steps"]["control"] == two["steps"]["ibadr"]

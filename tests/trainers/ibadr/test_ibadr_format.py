@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hf_fairness.demo.planted import planted_words
 from hf_fairness.demo.planted_models import planted_tokenizer
-from hf_fairness.trainers.ibadr_format import SampleFormat
+from hf_fairness.trainers.ibadr.format import SampleFormat
 
 TEXTS = st.lists(st.sampled_from(planted_words()), min_size=1, max_size=6).map(" ".join)
 TOKENIZER = planted_tokenizer(pairs=False)

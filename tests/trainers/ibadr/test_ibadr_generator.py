@@ -10,15 +10,15 @@ import torch
 from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
-from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.ibadr_generator import (
+from hf_fairness.trainers.ibadr.config import IBADRConfig
+from hf_fairness.trainers.ibadr.generator import (
     generator_confidence,
     open_generator,
     save_generator,
     train_generator,
 )
-from hf_fairness.trainers.ibadr_pool import bias_groups
-from hf_fairness.trainers.ibadr_sampling import sample
+from hf_fairness.trainers.ibadr.pool import bias_groups
+from hf_fairness.trainers.ibadr.sampling import sample
 
 COLUMNS = ("premise", "hypothesis")
 CONFIG = IBADRConfig(
@@ -72,7 +72,7 @@ def test_training_teaches_the_form_of_samples(case, trained):
 
 
 def test_the_loss_is_that_of_the_texts_alone(case, pool):
-    from hf_fairness.trainers.ibadr_generator import _Collate
+    from hf_fairness.trainers.ibadr.generator import _Collate
 
     source, tokenizer = case.generator
     _, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)

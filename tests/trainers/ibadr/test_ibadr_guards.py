@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from hf_fairness.trainers.ibadr_config import IBADRConfig
-from hf_fairness.trainers.ibadr_guards import degree_histogram, diversity, expected_agreement, label_agreement
+from hf_fairness.trainers.ibadr.config import IBADRConfig
+from hf_fairness.trainers.ibadr.guards import degree_histogram, diversity, expected_agreement, label_agreement
 
 
 def test_kappa_is_that_of_scikit_learn():

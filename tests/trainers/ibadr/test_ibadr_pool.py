@@ -8,7 +8,7 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_fairness.trainers.ibadr_pool import (
+from hf_fairness.trainers.ibadr.pool import (
     PROVENANCE,
     Seen,
     bias_groups,

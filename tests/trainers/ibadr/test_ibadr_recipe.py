@@ -17,8 +17,8 @@ from hf_fairness.report import summarize
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
 from hf_fairness.runs import Run
-from hf_fairness.trainers.ibadr_guards import LabelsAtChanceError
-from hf_fairness.trainers.ibadr_pool import ACCEPTED, REJECTED, read_rows
+from hf_fairness.trainers.ibadr.guards import LabelsAtChanceError
+from hf_fairness.trainers.ibadr.pool import ACCEPTED, REJECTED, read_rows
 from hf_fairness.utils import FairnessWarning
 
 #: What models that learn little are warned of.
@@ -285,7 +285,7 @@ def test_a_filter_that_lets_nothing_through(case, started):
 
 
 def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
-    import hf_fairness.trainers.recipes.ibadr_loop as loop
+    import hf_fairness.trainers.ibadr.loop as loop
 
     original = loop.draw_samples
 
@@ -344,7 +344,7 @@ def test_labels_that_mean_little(case, tmp_path):
 
 
 def _train_judge(case, folder):
-    from hf_fairness.trainers.pair_training import open_pair_classifier, train_pair_classifier
+    from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
 
     config, tokenizer = case.classifier
     model, _ = open_pair_classifier(config, label_names=case.world.train.features["label"].names, tokenizer=tokenizer)
@@ -354,7 +354,7 @@ def _train_judge(case, folder):
 
 
 def test_sweep(case, report, folder, tmp_path, capsys):
-    from hf_fairness.trainers.recipes import sweep_ibadr
+    from hf_fairness.trainers import sweep_ibadr
 
     given = {"validation": case.world.validation, "model": case.classifier, "generator": case.generator}
     shutil.copytree(folder, tmp_path / "sweep" / "seed-0")

@@ -11,8 +11,8 @@ from datasets import ClassLabel, Dataset
 from transformers import Trainer
 
 from hf_fairness.rows import text_columns
-from hf_fairness.trainers.pair_data import class_numbers, encode_rows
-from hf_fairness.trainers.pair_training import (
+from hf_fairness.trainers.training.pair_data import class_numbers, encode_rows
+from hf_fairness.trainers.training.pair_training import (
     class_log_probabilities,
     gold_confidence,
     open_pair_classifier,

@@ -1,0 +1,1 @@
+"""Content-conditional debiasing (CCD, Deng et al. 2024)."""

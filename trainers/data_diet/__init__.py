@@ -1,0 +1,1 @@
+"""The healthy data diet (Zayed et al. 2023)."""

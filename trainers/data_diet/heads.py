@@ -1,0 +1,272 @@
+"""Many small classifiers on frozen features, trained side by side: one batched product in place of one per head.
+
+A head is an MLP with one hidden layer, logits = relu(x W1 + b1) W2 + b2, trained with Adam on the cross-entropy. Its
+gradients are written out: they are four products, and their lengths per example (GraNd) come from the same arrays.
+What a head learns depends, up to rounding, on its own seed and rows and on the number of steps, not on the heads
+beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+    Tensor = torch.Tensor
+else:
+    Tensor = Any
+
+#: Rows that are predicted at once: they and the hidden layer of all heads should stay small beside the features.
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """How heads are trained.
+
+    Attributes:
+        hidden: units of the hidden layer.
+        num_train_epochs: passes over the rows; the paper's 15.
+        per_device_train_batch_size: rows of a step.
+        learning_rate: of Adam, falling linearly to 0.
+        n_classes: number of labels.
+    """
+
+    hidden: int = 64
+    num_train_epochs: int = 15
+    per_device_train_batch_size: int = 64
+    learning_rate: float = 1e-3
+    n_classes: int = 2
+
+
+class Heads:
+    """A stack of heads of one size, one per seed.
+
+    Args:
+        seeds: of the initial weights and of the order of the rows, one per head.
+        width: numbers in a feature vector.
+        settings: sizes and training.
+
+    Example:
+        >>> import numpy as np
+        >>> features, labels = np.eye(2, dtype=np.float32), np.array([0, 1])
+        >>> heads = Heads([0, 1], 2, HeadSettings(hidden=8, num_train_epochs=50, learning_rate=0.1))
+        >>> heads.fit(features, labels, [np.arange(2)] * 2).logits(features).argmax(axis=-1).tolist()
+        [[0, 1], [0, 1]]
+    """
+
+    def __init__(self, seeds: Sequence[int], width: int, settings: HeadSettings) -> None:
+        import torch
+
+        self.seeds, self.settings = list(seeds), settings
+        self._generators = [torch.Generator().manual_seed(seed) for seed in self.seeds]
+        sizes = [(width, settings.hidden, width), (1, settings.hidden, width)]
+        sizes += [(settings.hidden, settings.n_classes, settings.hidden), (1, settings.n_classes, settings.hidden)]
+        drawn = [
+            [(torch.rand(rows, columns, generator=g) * 2.0 - 1.0) / math.sqrt(fan) for rows, columns, fan in sizes]
+            for g in self._generators
+        ]
+        #: W1 (heads, width, hidden), b1 (heads, 1, hidden), W2 (heads, hidden, classes), b2 (heads, 1, classes).
+        self.parameters: list[Tensor] = [torch.stack(parts) for parts in zip(*drawn, strict=True)]
+
+    def fit(
+        self,
+        features: NDArray[np.float32],
+        labels: NDArray[Any],
+        rows: Sequence[NDArray[np.intp]],
+        *,
+        num_train_epochs: int | None = None,
+        decay: bool = True,
+        after_epoch: Callable[[int], object] | None = None,
+    ) -> Heads:
+        """Train every head on its own rows.
+
+        An epoch of each head is cut into as many batches as the head with most rows needs, so that all take the same
+        steps; sizes of batches differ by one at most.
+
+        Args:
+            features: shape (n, width), shared by all heads.
+            labels: class of each row, shape (n,).
+            rows: for each head the rows that it is trained on.
+            num_train_epochs: None means those of the settings.
+            decay: whether the learning rate falls to 0; a short run that is to show an early state keeps it.
+            after_epoch: called with the number of epochs done.
+
+        Returns:
+            The heads.
+
+        Raises:
+            ValueError: not one set of rows per head, or a head with fewer rows than steps in an epoch.
+            DivergedError: weights that are no numbers any more.
+        """
+        import torch
+
+        from hf_fairness.trainers.training.divergence import DivergedError, all_finite
+
+        sizes = [len(chosen) for chosen in rows]
+        steps = math.ceil(max(sizes, default=0) / self.settings.per_device_train_batch_size)
+        if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
+            raise ValueError(
+                f"Each of the {len(self.seeds)} heads needs at least {max(steps, 1)} rows; got {sizes[:10]} rows."
+            )
+        inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
+        own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
+        epochs = self.settings.num_train_epochs if num_train_epochs is None else num_train_epochs
+        optimizer, total = _Adam(self.parameters), steps * epochs
+        for epoch in range(epochs):
+            for batch, weights in self._batches(own, steps):
+                rate = self.settings.learning_rate * (1.0 - optimizer.steps / total if decay else 1.0)
+                optimizer.step(self.gradients(inputs[batch], targets[batch], weights), rate)
+            if not all_finite(self.parameters):
+                raise DivergedError(
+                    f"Training of the heads diverged: weights are NaN or infinite after epoch {epoch + 1} of {epochs} "
+                    f"(learning rate {self.settings.learning_rate:g}). Take a lower learning rate; if it happens at "
+                    "once, check the encoder's vectors for large numbers."
+                )
+            if after_epoch is not None:
+                after_epoch(epoch + 1)
+        return self
+
+    def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows, or 0 where padded."""
+        import torch
+
+        orders = [r[torch.randperm(len(r), generator=g)] for r, g in zip(rows, self._generators, strict=True)]
+        for step in range(steps):
+            parts = [order[step * len(order) // steps : (step + 1) * len(order) // steps] for order in orders]
+            size = max(map(len, parts))
+            batch = torch.zeros(len(parts), size, dtype=torch.int64)
+            weights = torch.zeros(len(parts), size, 1)
+            for head, part in enumerate(parts):
+                batch[head, : len(part)] = part
+                weights[head, : len(part)] = 1.0 / len(part)
+            yield batch, weights
+
+    def gradients(self, inputs: Tensor, targets: Tensor, weights: Tensor) -> list[Tensor]:
+        """Gradients of the weighted sum of cross-entropies, in the order of the parameters.
+
+        Args:
+            inputs: shape (heads, rows, width).
+            targets: classes, shape (heads, rows).
+            weights: shape (heads, rows, 1).
+
+        Returns:
+            One tensor per parameter.
+        """
+        import torch
+
+        hidden, logits = self._forward(inputs)
+        errors, back = self._errors(hidden, logits, targets)
+        errors, back = errors * weights, back * weights
+        return [
+            torch.bmm(inputs.transpose(1, 2), back),
+            back.sum(dim=1, keepdim=True),
+            torch.bmm(hidden.transpose(1, 2), errors),
+            errors.sum(dim=1, keepdim=True),
+        ]
+
+    def _forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        import torch
+
+        first, first_bias, second, second_bias = self.parameters
+        hidden = torch.baddbmm(first_bias, inputs, first).relu_()
+        return hidden, torch.baddbmm(second_bias, hidden, second)
+
+    def _errors(self, hidden: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradient of each row's cross-entropy by its logits, and by what enters the hidden units."""
+        import torch
+
+        errors = torch.softmax(logits, dim=-1)
+        errors.scatter_add_(-1, targets.unsqueeze(-1), torch.full_like(errors[..., :1], -1.0))
+        back = torch.bmm(errors, self.parameters[2].transpose(1, 2))
+        return errors, back.masked_fill_(hidden == 0, 0.0)
+
+    def _predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden units and logits of the same rows, shape (n, width), by every head."""
+        import torch
+
+        first, first_bias, second, second_bias = self.parameters
+        joined = first.transpose(0, 1).reshape(first.shape[1], -1)
+        hidden = torch.addmm(first_bias.reshape(-1), inputs, joined).relu_().view(len(inputs), len(self.seeds), -1)
+        hidden = hidden.transpose(0, 1)
+        return hidden, torch.baddbmm(second_bias, hidden, second)
+
+    def logits(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits of every head, shape (heads, n, classes)."""
+        import torch
+
+        parts = [self._predict(part)[1] for part in _chunks(torch.from_numpy(features))]
+        return np.asarray(torch.cat(parts, dim=1).numpy())
+
+    def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Probabilities of the classes by every head, shape (heads, n, classes)."""
+        return softmax(self.logits(features))
+
+    def grand(self, features: NDArray[np.float32], labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Length of the gradient of each row's loss by all parameters, shape (heads, n).
+
+        The gradient of a layer by its weights is the outer product of what enters the layer and of the error that
+        comes back, so its length is the product of theirs: no gradient has to be formed.
+
+        Source:
+            Paul, Ganguli and Dziugaite 2021 (GraNd).
+        """
+        import torch
+
+        targets = torch.from_numpy(np.asarray(labels, dtype=np.int64))
+        parts = []
+        for inputs, wanted in zip(_chunks(torch.from_numpy(features)), _chunks(targets), strict=True):
+            hidden, logits = self._predict(inputs)
+            errors, back = self._errors(hidden, logits, wanted.expand(len(self.seeds), -1))
+            entering, middle, last, first = ((v * v).sum(dim=-1) for v in (inputs, hidden, errors, back))
+            parts.append((first * (entering + 1.0) + last * (middle + 1.0)).sqrt())
+        return np.asarray(torch.cat(parts, dim=1).numpy(), dtype=np.float64)
+
+    def select(self, head: int) -> dict[str, Tensor]:
+        """The parameters of one head by name, as tensors of their own."""
+        names = ("hidden.weight", "hidden.bias", "output.weight", "output.bias")
+        return {
+            name: value[head].squeeze(0).clone() if name.endswith("bias") else value[head].T.contiguous()
+            for name, value in zip(names, self.parameters, strict=True)
+        }
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities of logits along the last axis."""
+    values = logits.astype(np.float64)
+    powers = np.exp(values - values.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def _chunks(rows: Tensor) -> list[Tensor]:
+    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+
+
+class _Adam:
+    """Adam (Kingma and Ba 2015) with its usual constants, over the stacked parameters."""
+
+    def __init__(self, parameters: list[Tensor]) -> None:
+        import torch
+
+        self.parameters, self.steps = parameters, 0
+        self.first = [torch.zeros_like(value) for value in parameters]
+        self.second = [torch.zeros_like(value) for value in parameters]
+
+    def step(self, gradients: list[Tensor], rate: float) -> None:
+        import torch
+
+        self.steps += 1
+        torch._foreach_lerp_(self.first, gradients, 0.1)
+        torch._foreach_mul_(self.second, 0.999)
+        torch._foreach_addcmul_(self.second, gradients, gradients, 0.001)
+        lengths = torch._foreach_sqrt(self.second)
+        torch._foreach_div_(lengths, math.sqrt(1.0 - 0.999**self.steps))
+        torch._foreach_add_(lengths, 1e-8)
+        torch._foreach_addcdiv_(self.parameters, self.first, lengths, -rate / (1.0 - 0.9**self.steps))

@@ -1,0 +1,1 @@
+"""Gender-filtered self-training for translation (GFST, Choubey et al. 2021)."""

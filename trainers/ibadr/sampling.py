@@ -1,0 +1,191 @@
+"""Samples from the generator, each with a seed of its own.
+
+What sample number 17 of a round becomes depends on the weights, the settings, the seed and 17: not on how many are
+drawn together, nor on how many processes share the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hf_fairness.maps import row_seed
+from hf_fairness.trainers.ibadr.config import IBADRConfig
+from hf_fairness.trainers.ibadr.format import SampleFormat
+from hf_fairness.utils import progress
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What was drawn, in the order of the numbers.
+
+    Attributes:
+        texts: texts of each sample, empty ones where it could not be read.
+        labels: label that was asked for, shape (n,).
+        indicators: indicator that was asked for, from 1; 0 where samples carry none.
+        reasons: ``""``, or why a sample could not be read, of ``ibadr_format.UNREADABLE``.
+    """
+
+    texts: list[tuple[str, ...]]
+    labels: NDArray[np.int64]
+    indicators: NDArray[np.int64]
+    reasons: list[str]
+
+
+def sample(
+    model: Any,
+    layout: SampleFormat,
+    n: int,
+    *,
+    config: IBADRConfig,
+    key: str = "",
+    show_progress: bool | None = None,
+) -> Samples:
+    """Draw samples of low bias degree.
+
+    For each sample an indicator from 1 to ``config.low_indicators``, all alike, and a label are drawn, then the texts
+    token by token. In a launch of several processes all must call it; they share the work and return the same.
+
+    Args:
+        model: live generator, on the device it is to run on.
+        layout: of its samples.
+        n: number of samples.
+        config: how to draw.
+        key: name of the round: another key, other samples.
+        show_progress: None means on a terminal, on the main process.
+
+    Returns:
+        The samples.
+
+    Source:
+        Wang et al. 2023, step 3 of section 2.2 and strategy (i) of section 2.3.
+    """
+    shares = np.cumsum(config.label_shares(layout.n_labels))
+    seeds = [row_seed(config.seed, f"{key}:{number}") for number in range(n)]
+    draws = np.array([np.random.default_rng([seed, 0]).random(2) for seed in seeds]).reshape(n, 2)
+    labels = np.searchsorted(shares, draws[:, 0] * shares[-1], side="right").astype(np.int64)
+    indicators = (draws[:, 1] * config.low_indicators).astype(np.int64) + 1
+    if not layout.n_indicators:
+        indicators[:] = 0
+    size = config.sampling_batch_size
+
+    def draw(places: Sequence[int]) -> list[list[int]]:
+        prefixes = [layout.prefix(int(indicators[place]), int(labels[place])) for place in places]
+        return _draw(model, layout, prefixes, [seeds[place] for place in places], config)
+
+    batches = [list(range(start, min(start + size, n))) for start in range(0, n, size)]
+    read = layout.read(shared_work(batches, draw, n, "Sampling", show_progress=show_progress))
+    return Samples([texts for texts, _ in read], labels, indicators, [reason for _, reason in read])
+
+
+def shared_work(
+    batches: Sequence[Sequence[int]],
+    work: Callable[[Sequence[int]], list[Any]],
+    n: int,
+    description: str,
+    *,
+    show_progress: bool | None = None,
+) -> list[Any]:
+    """Results of batches of rows in the order of the rows; processes of a launch take turns at the batches.
+
+    Args:
+        batches: rows of each batch.
+        work: from the rows of a batch to a result for each.
+        n: number of rows.
+        description: for the label of the bar.
+        show_progress: None means on a terminal, on the main process.
+
+    Returns:
+        One result per row, the same on every process.
+    """
+    import torch
+
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    rank, processes = (torch.distributed.get_rank(), torch.distributed.get_world_size()) if together else (0, 1)
+    found: list[tuple[int, Any]] = []
+    for rows in progress(batches[rank::processes], description, show_progress=show_progress, unit="batch"):
+        found += zip(rows, work(rows), strict=True)
+    if processes > 1:
+        from accelerate.utils import gather_object
+
+        found = gather_object(found)
+    results: list[Any] = [None] * n
+    for row, value in found:
+        results[row] = value
+    return results
+
+
+def sample_length(model: Any, layout: SampleFormat, max_new_tokens: int) -> int:
+    """Longest sample that the generator's positions leave room for.
+
+    Raises:
+        ValueError: there is no room.
+    """
+    from hf_fairness._encoder_adapters import model_max_length
+
+    limit = model_max_length(model, layout.tokenizer)
+    length = max_new_tokens if limit is None else min(max_new_tokens, limit - layout.start)
+    if length < 2:
+        raise ValueError(f"The generator takes {limit} tokens, which leaves no room for a sample.")
+    return length
+
+
+def _draw(
+    model: Any, layout: SampleFormat, prefixes: Sequence[list[int]], seeds: Sequence[int], config: IBADRConfig
+) -> list[list[int]]:
+    """Continue prefixes of one length until each has ended, or is as long as a sample may be."""
+    import torch
+
+    device = model.device
+    place = "cpu" if device.type == "mps" else device  # which has no float64
+    length = sample_length(model, layout, config.max_new_tokens)
+    noise = np.stack([np.random.default_rng([seed, 1]).random(length) for seed in seeds])
+    uniform = torch.from_numpy(noise).to(place)
+    forbidden = torch.tensor(layout.forbidden, device=place)
+    rows = torch.arange(len(prefixes), device=place)  # sample that each row of the batch belongs to
+    tokens, cache = torch.tensor(prefixes, device=device), None
+    drawn = torch.full((len(prefixes), length), layout.end, device=place)
+    ended = torch.zeros(len(prefixes), dtype=torch.bool, device=place)
+    model.eval()
+    with torch.inference_mode():
+        for step in range(length):
+            output = model(input_ids=tokens, past_key_values=cache, use_cache=True)
+            cache, logits = output.past_key_values, output.logits[:, -1].to(place).double()
+            logits[:, forbidden] = -torch.inf
+            logits[:, len(layout.tokenizer) :] = -torch.inf
+            chosen = _choose(logits, uniform[rows, step], config.temperature, config.top_p)
+            drawn[rows, step] = torch.where(ended, layout.end, chosen)
+            ended |= chosen == layout.end
+            left = int((~ended).sum())
+            if not left:
+                break
+            tokens = chosen[:, None].to(device)
+            if 2 * left <= len(rows):  # go on with those that have not ended
+                going = torch.nonzero(~ended)[:, 0]
+                cache.batch_select_indices(going.to(device))
+                rows, tokens, ended = rows[going], tokens[going.to(device)], ended[going]
+    return [_until(row, layout.end) for row in drawn.tolist()]
+
+
+def _choose(logits: Any, uniform: Any, temperature: float, top_p: float) -> Any:
+    """One token per row: the first whose cumulated probability, in the order of ids, exceeds the row's number."""
+    import torch
+
+    probabilities = torch.softmax(logits / temperature, dim=-1)
+    if top_p < 1.0:
+        ordered = probabilities.sort(dim=-1, descending=True).values
+        inside = ordered.cumsum(dim=-1) - ordered < top_p
+        least = ordered.masked_fill(~inside, torch.inf).amin(dim=-1, keepdim=True)
+        probabilities = probabilities.masked_fill(probabilities < least, 0.0)
+    cumulated = probabilities.cumsum(dim=-1)
+    wanted = uniform[:, None] * cumulated[:, -1:]
+    return torch.searchsorted(cumulated, wanted, right=True)[:, 0].clamp_(max=logits.shape[-1] - 1)
+
+
+def _until(ids: list[int], end: int) -> list[int]:
+    """Ids up to the first end token, with it."""
+    return ids[: ids.index(end) + 1] if end in ids else ids

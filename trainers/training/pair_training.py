@@ -1,0 +1,278 @@
+"""Classifiers of texts or pairs of texts: opened, trained by any `Trainer`, and asked how sure they are.
+
+:mod:`hf_fairness.trainers.training.pair_data` says what rows they read.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+from transformers import (
+    DataCollatorWithPadding,
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from hf_fairness._encoder_adapters import is_a, model_max_length
+from hf_fairness._opening import find_tokenizer, trainable
+from hf_fairness.measure.classifier.classifier import Classifier
+from hf_fairness.rows import text_columns
+from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.training.length_grouped import length_grouped
+from hf_fairness.trainers.training.pair_data import class_numbers, encode_rows
+from hf_fairness.trainers.training.precision import full_precision
+
+#: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
+DEFAULTS: dict[str, Any] = {
+    "save_strategy": "no",
+    "logging_strategy": "no",
+    "report_to": "none",
+    "disable_tqdm": True,
+}
+
+
+def open_pair_classifier(
+    source: Any, *, label_names: Sequence[str], tokenizer: Any = None, seed: int = 0
+) -> tuple[Any, Any]:
+    """A classifier with one output per label that is free to be trained, and its tokenizer.
+
+    Args:
+        source: a Hub id or folder, a live model (it is copied), or a transformers config (random weights).
+        label_names: names of the classes in the order of their numbers.
+        tokenizer: needed with a live model or a config that do not say where they came from.
+        seed: of weights that are drawn at random: a new head, or all of a config.
+
+    Returns:
+        Model and tokenizer. Without a padding token, as GPT-2 has none, the end-of-text token pads.
+
+    Raises:
+        ValueError: a source that does not open, a live model with another number of classes, no tokenizer.
+    """
+    names = {"id2label": dict(enumerate(label_names)), "label2id": {name: k for k, name in enumerate(label_names)}}
+    set_seed(seed)
+    if isinstance(source, (str, Path)):
+        options = {"num_labels": len(label_names), "ignore_mismatched_sizes": True, **names}
+        model = trainable("AutoModelForSequenceClassification", source, **options)
+    elif is_a(source, "transformers", "PretrainedConfig"):
+        config = copy.deepcopy(source)
+        config.num_labels = len(label_names)
+        config.id2label, config.label2id = names["id2label"], names["label2id"]
+        model = trainable("AutoModelForSequenceClassification", config)
+    else:
+        model = copy.deepcopy(source)
+        if getattr(getattr(model, "config", None), "num_labels", None) != len(label_names):
+            raise ValueError(
+                f"{type(model).__name__} is no classifier of the {len(label_names)} labels {', '.join(label_names)}."
+            )
+    tokenizer = find_tokenizer(source, tokenizer)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id
+    return model, tokenizer
+
+
+def pair_trainer(
+    model: Any,
+    tokenizer: Any,
+    train: Dataset,
+    *,
+    trainer_class: type[Trainer] = Trainer,
+    training_arguments: TrainingArguments | Mapping[str, Any],
+    eval_dataset: Dataset | None = None,
+    early_stopping_patience: int | None = None,
+    **trainer_options: Any,
+) -> Trainer:
+    """The trainer that :func:`train_pair_classifier` runs; for callers that want its state.
+
+    Args:
+        model: as there.
+        tokenizer: as there.
+        train: as there.
+        trainer_class: as there.
+        training_arguments: as there, with ``output_dir``.
+        eval_dataset: as there.
+        early_stopping_patience: as there.
+        trainer_options: as there, and ``columns``, ``label_column``, ``max_length`` of :func:`encode_rows`.
+
+    Returns:
+        The trainer, not yet run.
+    """
+    reading = {key: trainer_options.pop(key, None) for key in ("columns", "max_length")}
+    reading |= {"label_column": trainer_options.pop("label_column", "label")}
+    if reading["max_length"] is None:
+        reading["max_length"] = model_max_length(model, tokenizer)
+    arguments = _arguments(training_arguments, eval_dataset is not None)
+    callbacks = list(trainer_options.pop("callbacks", None) or [])
+    if early_stopping_patience is not None:
+        if eval_dataset is None:
+            raise ValueError(
+                f"early_stopping_patience={early_stopping_patience} stops on the accuracy of eval_dataset, which is "
+                "missing."
+            )
+        callbacks.append(EarlyStoppingCallback(early_stopping_patience=early_stopping_patience))
+    trainer = length_grouped(trainer_class)(
+        model=full_precision(model),
+        args=arguments,
+        train_dataset=encode_rows(train, tokenizer, **reading),
+        eval_dataset=None if eval_dataset is None else encode_rows(eval_dataset, tokenizer, **reading),
+        data_collator=trainer_options.pop("data_collator", None) or DataCollatorWithPadding(tokenizer),
+        processing_class=tokenizer,
+        compute_metrics=trainer_options.pop("compute_metrics", None) or _accuracy,
+        callbacks=callbacks,
+        **trainer_options,
+    )
+    trainer.remove_callback(PrinterCallback)
+    # Classifiers take any keyword and ignore the number of items: their loss is the mean over a batch.
+    trainer.model_accepts_loss_kwargs = False
+    return trainer
+
+
+def train_pair_classifier(
+    model: Any,
+    tokenizer: Any,
+    train: Dataset,
+    *,
+    trainer_class: type[Trainer] = Trainer,
+    training_arguments: TrainingArguments | Mapping[str, Any],
+    eval_dataset: Dataset | None = None,
+    early_stopping_patience: int | None = None,
+    max_steps: int | None = None,
+    **trainer_options: Any,
+) -> Any:
+    """Train a classifier on texts or pairs of texts.
+
+    With ``eval_dataset`` its accuracy is taken after every epoch (or as the arguments say), and the best weights are
+    those that are returned. Checkpoints of an interrupted run in ``output_dir`` are gone on from.
+
+    Args:
+        model: live classifier; it is trained in place, in float32 (see `precision.full_precision`).
+        tokenizer: of the model.
+        train: rows, see :mod:`hf_fairness.trainers.training.pair_data`.
+        trainer_class: `Trainer` or a subclass with another loss.
+        training_arguments: `TrainingArguments`, or a mapping of some; without ``output_dir`` a folder is used that is
+            removed afterwards.
+        eval_dataset: rows to choose the best weights on.
+        early_stopping_patience: evaluations without a better accuracy after which training stops; None trains to the
+            end.
+        max_steps: steps of training, in place of epochs.
+        trainer_options: of the trainer (``callbacks`` and its own), and ``columns``, ``label_column``,
+            ``max_length`` of :func:`encode_rows`.
+
+    Returns:
+        The trained model, in eval mode.
+
+    Raises:
+        ValueError: rows without texts or labels, ``early_stopping_patience`` without ``eval_dataset``.
+    """
+    given = dict(training_arguments) if isinstance(training_arguments, Mapping) else None
+    with tempfile.TemporaryDirectory() as folder:
+        if given is not None:
+            given = {"output_dir": folder, **given} | ({} if max_steps is None else {"max_steps": max_steps})
+        elif max_steps is not None:
+            training_arguments = dataclasses.replace(training_arguments, max_steps=max_steps)  # type: ignore[type-var]
+        trainer = pair_trainer(
+            model,
+            tokenizer,
+            train,
+            trainer_class=trainer_class,
+            training_arguments=training_arguments if given is None else given,
+            eval_dataset=eval_dataset,
+            early_stopping_patience=early_stopping_patience,
+            **trainer_options,
+        )
+        trainer.train(resume_from_checkpoint=last_whole_checkpoint(trainer.args.output_dir))
+    return trainer.model.eval()
+
+
+def class_log_probabilities(
+    model: Any,
+    tokenizer: Any,
+    dataset: Dataset,
+    *,
+    columns: Sequence[str] | None = None,
+    batch_size: int = 64,
+    device: Any = None,
+    max_length: int | None = None,
+    distributed: bool = False,
+) -> NDArray[np.float64]:
+    """Log-probabilities of the classes for each row, shape (n, classes), in input order.
+
+    Args:
+        model: Hub id, folder or live classifier.
+        tokenizer: of a live model; None looks where the model came from.
+        dataset: rows; labels are not needed.
+        columns: text columns; None as in :func:`text_columns`.
+        batch_size: rows per forward.
+        device: None means where a live model is.
+        max_length: tokens of a row; None means what the model can take.
+        distributed: whether the processes of a launch share the rows; then all must call it.
+    """
+    opened = Classifier(
+        model, tokenizer=tokenizer, device=device, max_length=max_length, show_progress=False, distributed=distributed
+    )
+    texts = [list(dataset[name]) for name in text_columns(dataset, columns)]
+    logits = opened.logits(*texts, batch_size=batch_size)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return result
+
+
+def gold_confidence(
+    model: Any, tokenizer: Any, dataset: Dataset, *, label_column: str = "label", **options: Any
+) -> NDArray[np.float32]:
+    """Probability that the model gives to each row's own label: the bias degree where the model is a shallow one.
+
+    Args:
+        model: Hub id, folder or live classifier, whose outputs are numbered as the labels are.
+        tokenizer: of a live model; None looks where the model came from.
+        dataset: texts and labels.
+        label_column: numbers of classes.
+        options: of :func:`class_log_probabilities`.
+
+    Returns:
+        Shape (n,), in [0, 1]; under a shallow model 1 is the most biased.
+
+    Raises:
+        ValueError: labels that are no classes of the model.
+
+    Source:
+        Wang et al. 2023, section 2.1.
+    """
+    labels = class_numbers(dataset, label_column)
+    log_probabilities = class_log_probabilities(model, tokenizer, dataset, **options)
+    if labels.max() >= log_probabilities.shape[1]:
+        raise ValueError(f"There is a label {labels.max()}, and the model has {log_probabilities.shape[1]} classes.")
+    return np.exp(log_probabilities[np.arange(len(labels)), labels]).astype(np.float32)
+
+
+def _arguments(given: TrainingArguments | Mapping[str, Any], evaluates: bool) -> TrainingArguments:
+    """Settings of a run; with rows to evaluate on, those that keep the best weights."""
+    if not isinstance(given, Mapping):
+        return given
+    settings = {**DEFAULTS, **given}
+    if evaluates:
+        when = settings.setdefault("eval_strategy", "epoch")
+        settings |= {"save_strategy": when, "load_best_model_at_end": True, "metric_for_best_model": "accuracy"}
+        settings |= {"greater_is_better": True, "save_total_limit": 1}
+        if when == "steps":
+            settings["save_steps"] = settings.setdefault("eval_steps", 500)
+    if settings.get("use_cpu"):
+        settings.setdefault("dataloader_pin_memory", False)
+    return TrainingArguments(**settings)
+
+
+def _accuracy(prediction: Any) -> dict[str, float]:
+    logits = prediction.predictions[0] if isinstance(prediction.predictions, tuple) else prediction.predictions
+    return {"accuracy": float((logits.argmax(axis=-1) == prediction.label_ids).mean())}
