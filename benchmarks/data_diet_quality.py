@@ -35,11 +35,11 @@ from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 from hf_fairness.runs import content_key
+from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, run_data_diet
 from hf_fairness.trainers.data_diet.choice import choose, entry, spearman
 from hf_fairness.trainers.data_diet.grid import cell, experiments
-from hf_fairness.trainers.data_diet.measures import against
 
 DATA = ROOT.parent / "shared" / "data" / "data_diet"
 FILE = RESULTS / "data_diet_quality.json"
@@ -255,7 +255,7 @@ def order(results: dict[str, dict[str, Any]], a: float, b: float) -> dict[str, A
             "paired_parity": {
                 name: over_seeds(each, low=0.0, high=1.0) for name, each in zip(ORDER, values, strict=True)
             },
-            "differences": [against(*pair) for pair in itertools.pairwise(values)],
+            "differences": [gap_over_seeds(*pair) for pair in itertools.pairwise(values)],
         }
     return found
 

@@ -136,8 +136,8 @@ RANGE = {key: {"low": 0.0 if better else -1.0, "high": 1.0} for key, better in M
 
 def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Measures of one setting over its seeds, and GFST against every other arm, paired by seed."""
+    from hf_fairness.scores.compare import gap_over_seeds
     from hf_fairness.scores.statistics import over_seeds
-    from hf_fairness.trainers.data_diet.measures import against
 
     values = {
         arm: {key: [each["arms"][arm][key] for each in cells] for key in (*MEASURES, "steps", "n_pairs")}
@@ -149,7 +149,7 @@ def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         found = {}
         for key, better in MEASURES.items():
             sides = [[abs(value) if better is None else value for value in values[arm][key]] for arm in (first, second)]
-            found[key] = against(*sides)
+            found[key] = gap_over_seeds(*sides)
         return found
 
     return {

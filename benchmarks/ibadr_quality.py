@@ -32,9 +32,9 @@ from hf_fairness.demo.planted_models import planted_classifier, planted_generato
 from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import IBADRArguments, IBADRConfig, run_ibadr
-from hf_fairness.trainers.data_diet.measures import against
 
 FILE = RESULTS / "ibadr_quality.json"
 #: What differs from the settings of IBADR, by variant; a variant without these arms counts for its `ibadr` only.
@@ -247,7 +247,7 @@ def summarize(cells: Mapping[tuple[str, int], Mapping[str, Any]], seeds: Sequenc
         for name in SETS
     }
     comparisons = {
-        name: {f"{a} - {b}": against(values[name][a], values[name][b]) for a, b in COMPARED} for name in SETS
+        name: {f"{a} - {b}": gap_over_seeds(values[name][a], values[name][b]) for a, b in COMPARED} for name in SETS
     }
     found = {
         "accuracy": {

@@ -19,6 +19,7 @@ from hf_fairness.scores.statistics import (
     cluster_index,
     cluster_sums,
     generator,
+    mean_interval,
 )
 
 #: From column sums, shape (m, k), to a value each, shape (m,).
@@ -211,6 +212,38 @@ def paired_comparisons(
             "convention": CONVENTION,
         }
         for name in statistics
+    }
+
+
+def gap_over_seeds(
+    values: Sequence[float | None], others: Sequence[float | None], *, most: float = 1.0
+) -> dict[str, Any] | None:
+    """Paired difference of two trainings over the same seeds.
+
+    Args:
+        values: of one, a value per seed.
+        others: of the other, same seeds.
+        most: largest possible difference: 1 for rates, infinite for what has no bounds.
+
+    Returns:
+        ``difference`` (first - second) with Student's ``ci95``, cut at the largest difference, and the two-sided
+        ``p_value`` of the exact sign-flip test over seeds with its ``method``; None where a value is undefined.
+
+    Example:
+        >>> found = gap_over_seeds([0.9, 0.8, 0.9, 0.8], [0.5, 0.6, 0.5, 0.6])
+        >>> round(found["difference"], 3), found["p_value"]
+        (0.3, 0.125)
+    """
+    if any(value is None for value in (*values, *others)):
+        return None
+    first, second = np.array(values, dtype=np.float64), np.array(others, dtype=np.float64)
+    test = paired_comparison(first, second, n_bootstrap=0)
+    return {
+        "difference": test["difference"],
+        "ci95": mean_interval(first - second, low=-most, high=most),
+        "p_value": test["p_value"],
+        "method": test["method"],
+        "n_seeds": len(first),
     }
 
 

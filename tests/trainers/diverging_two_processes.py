@@ -16,7 +16,7 @@ def main(folder: Path) -> None:
     from bias_case import make_pairs, make_trainer
     from transformers import Trainer, TrainerCallback
 
-    from hf_fairness.trainers.training.divergence import DivergedError, stop_when_diverged
+    from hf_fairness.trainers.training.stopping import DivergedError, stop_when_diverged
 
     class BreakOne(TrainerCallback):
         """Before the second step ends, one process alone has a weight that is no number."""

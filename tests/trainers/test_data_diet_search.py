@@ -19,13 +19,13 @@ from hf_fairness.record import Record
 from hf_fairness.report import summarize, text_report
 from hf_fairness.report.data_diet_record import RANDOM_IS_BEST, data_diet_record, stability_table
 from hf_fairness.report.figures import FIGURES
+from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, DataDietConfig, HeadClassifier, run_data_diet
 from hf_fairness.trainers.data_diet import grid
 from hf_fairness.trainers.data_diet.choice import choose, spearman
 from hf_fairness.trainers.data_diet.data import prepare
-from hf_fairness.trainers.data_diet.measures import against
 from hf_fairness.utils import FairnessWarning
 
 #: Of most of these small searches.
@@ -76,8 +76,8 @@ def test_the_harm_is_there_and_cda_undoes_it(found):
 
 def test_healthy_beats_random_beats_unhealthy(found):
     healthy, random, unhealthy = (parity(found, name) for name in ("healthy_random", "random", "unhealthy_random"))
-    assert against(healthy, random)["ci95"][0] > 0
-    assert against(random, unhealthy)["ci95"][0] > 0
+    assert gap_over_seeds(healthy, random)["ci95"][0] > 0
+    assert gap_over_seeds(random, unhealthy)["ci95"][0] > 0
     sizes = {p["n_rows"] for ranking in found["trade_off"].values() for p in ranking if p["counterfactual_fraction"]}
     assert len(sizes) == 1  # the same number of examples for every ranking
 
@@ -86,7 +86,7 @@ def test_ge_finds_the_loaded_pair(found):
     """Experiment 1: half of the counterfactuals, those of the loaded pair, do what all of them do; EL2N's do not."""
     curve = {name: parity(found, name, "curves") for name in ("ge", "el2n", "random")}
     assert np.mean(curve["ge"]) > found["table"]["cda"]["measures"]["test"]["counterfactual_parity"]["mean"] - 0.02
-    assert against(curve["ge"], curve["random"])["ci95"][0] > 0
+    assert gap_over_seeds(curve["ge"], curve["random"])["ci95"][0] > 0
 
 
 def test_the_report_is_whole(found):
@@ -307,7 +307,7 @@ def test_numbers_over_seeds():
     assert found["ci95"] == pytest.approx([2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5], abs=1e-6)
     assert over_seeds([1.0, None])["mean"] is None
     assert over_seeds([1.0])["ci95"] is None
-    assert against([1.0, 1.0], [None, 0.0]) is None
+    assert gap_over_seeds([1.0, 1.0], [None, 0.0]) is None
     assert spearman(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]]))[0, 1] != 0  # NaN: a constant has no ranks
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset, load_from_disk
-from transformers import TrainerCallback
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
@@ -43,9 +42,11 @@ from hf_fairness.trainers.ccd.arguments import CCDArguments
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import CCDReferences
 from hf_fairness.trainers.ccd.model import CCDEncoder, open_encoder
-from hf_fairness.trainers.ccd.sweep import sweep_beta, training_settings
+from hf_fairness.trainers.ccd.sweep import sweep_beta
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.training.settings import training_settings
+from hf_fairness.trainers.training.stopping import StopAt
 from hf_fairness.utils import is_main_process, package_versions
 
 logger = logging.getLogger(__name__)
@@ -336,7 +337,7 @@ class _Pipeline:
             callbacks = []
             if stop is not None:
                 own.random_gaps, own.load_best_model_at_end = True, False
-                callbacks = [_StopAt(stop)]
+                callbacks = [StopAt(stop)]
             rows, validation = self.part("train"), self.part("validation")
             self.say(name, f"training {_TRAINED[name]}")
             model = self.copy_of_original()
@@ -475,18 +476,6 @@ class _Pipeline:
             dataset_card(made).save(folder / CARD)
 
         return write
-
-
-class _StopAt(TrainerCallback):
-    """Ends a training after a given step; schedule and order of rows stay those of the whole training."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Say so to the trainer."""
-        if state.global_step >= self.step:
-            control.should_training_stop = True
 
 
 def _content(data: Any) -> Any:

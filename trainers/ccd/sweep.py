@@ -22,21 +22,13 @@ from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import CCDReferences
 from hf_fairness.trainers.ccd.model import CCDEncoder
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
+from hf_fairness.trainers.training.settings import training_settings
 from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)
 
 BETAS = (0.0, 0.5, 1.0, 1.5)
 RESULT_FILE = "sweep_result.json"
-#: Settings that do not change what is learned.
-_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub")
-
-
-def training_settings(args: CCDConfig) -> dict[str, Any]:
-    """Settings that decide what is learned: not where it is written, shown or pushed to."""
-    return {
-        name: value for name, value in args.to_dict().items() if name not in _IRRELEVANT and not name.startswith("hub_")
-    }
 
 
 def sweep_beta(

@@ -27,9 +27,9 @@ from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
 from hf_fairness.trainers.ccd.model import CCDEncoder, open_encoder
 from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint, rank_sums
-from hf_fairness.trainers.training.divergence import stop_when_diverged
 from hf_fairness.trainers.training.dropout import dropout_off, is_deterministic
 from hf_fairness.trainers.training.published import Published
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)

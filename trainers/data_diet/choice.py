@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.rankings import RANKINGS, count, spent_on_copies
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 from hf_fairness.trainers.data_diet.grid import BASELINES, Cell, experiments
-from hf_fairness.trainers.data_diet.measures import GROUP, PAIRED, against
+from hf_fairness.trainers.data_diet.measures import GROUP, PAIRED
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -159,7 +160,10 @@ def entry(results: Results, name: str, n: int) -> dict[str, Any]:
         "measures": measures,
         "against": {
             other: {
-                part: {key: against(cell["measures"][part][key], results[other]["measures"][part][key]) for key in keys}
+                part: {
+                    key: gap_over_seeds(cell["measures"][part][key], results[other]["measures"][part][key])
+                    for key in keys
+                }
                 for part, keys in (("validation", PAIRED), ("test", PAIRED), ("groups", GROUP))
                 if part in cell["measures"]
             }

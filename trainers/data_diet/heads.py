@@ -108,7 +108,7 @@ class Heads:
         """
         import torch
 
-        from hf_fairness.trainers.training.divergence import DivergedError, all_finite
+        from hf_fairness.trainers.training.stopping import DivergedError, all_finite
 
         sizes = [len(chosen) for chosen in rows]
         steps = math.ceil(max(sizes, default=0) / self.settings.per_device_train_batch_size)

@@ -1,19 +1,16 @@
-"""What the models of a cell are measured by, and how numbers of several seeds are put together."""
+"""What the models of a cell are measured by."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.scores.auc import area_under_curve
-from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.scores.flips import counterfactual_flip
 from hf_fairness.scores.groups import equalized_odds
-from hf_fairness.scores.statistics import mean_interval
 from hf_fairness.trainers.data_diet.data import DietData, GroupTexts, Split
 from hf_fairness.utils import FairnessWarning
 
@@ -109,37 +106,4 @@ def _group(probabilities: Probabilities, groups: GroupTexts, positive: int) -> d
         "equalized_odds": odds["equalized_odds"],
         "positive_rate": odds["overall_positive_rate"],
         "accuracy": odds["accuracy"],
-    }
-
-
-def against(
-    values: Sequence[float | None], others: Sequence[float | None], *, most: float = 1.0
-) -> dict[str, Any] | None:
-    """Paired difference of two cells over the same seeds.
-
-    Args:
-        values: of one cell.
-        others: of the other, same seeds.
-        most: largest possible difference: 1 for rates, infinite for what has no bounds.
-
-    Returns:
-        ``difference`` (first - second) with Student's ``ci95``, cut at the largest difference, and the two-sided
-        ``p_value`` of the exact sign-flip test over seeds with its ``method``; None where a value is undefined.
-
-    Example:
-        >>> found = against([0.9, 0.8, 0.9, 0.8], [0.5, 0.6, 0.5, 0.6])
-        >>> round(found["difference"], 3), found["p_value"]
-        (0.3, 0.125)
-    """
-    if any(value is None for value in (*values, *others)):
-        return None
-    first, second = np.array(values, dtype=np.float64), np.array(others, dtype=np.float64)
-    test = paired_comparison(first, second, n_bootstrap=0)
-    gap = first - second
-    return {
-        "difference": test["difference"],
-        "ci95": mean_interval(gap, low=-most, high=most),
-        "p_value": test["p_value"],
-        "method": test["method"],
-        "n_seeds": len(gap),
     }

@@ -24,7 +24,7 @@ from hf_fairness.scores.importance import forgetting
 from hf_fairness.trainers.data_diet.cache import arguments_key, remembered, scores_path
 from hf_fairness.trainers.data_diet.config import DataDietSettings
 from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Scores, score_names
-from hf_fairness.trainers.training.divergence import stop_when_diverged
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from hf_fairness.trainers.data_diet.scores import (
     take_rows,
 )
 from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint
-from hf_fairness.trainers.training.divergence import stop_when_diverged
 from hf_fairness.trainers.training.precision import full_precision
 from hf_fairness.trainers.training.published import Published
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 logger = logging.getLogger(__name__)
 

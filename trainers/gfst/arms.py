@@ -22,13 +22,13 @@ from hf_fairness.filters import PairLength
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.runs import atomic_folder, atomic_write_text, discard
-from hf_fairness.trainers.ccd.sweep import training_settings
 from hf_fairness.trainers.gfst.arguments import CONTROL, GFST, MIXED, RANDOM, RETRAIN, UNFILTERED
 from hf_fairness.trainers.gfst.data import SOURCE, TARGET, drawn, joined, kept, per_group
 from hf_fairness.trainers.gfst.job import Job
 from hf_fairness.trainers.gfst.models import fresh_model, model_key, save_translator
 from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.training import train_translator
+from hf_fairness.trainers.training.settings import training_settings
 from hf_fairness.utils import FairnessWarning, is_main_process
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,6 @@ from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.scores.meta import describe
-from hf_fairness.trainers.ccd.sweep import training_settings
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, GFST, PLACES, RANDOM, STAGES, GFSTArguments
 from hf_fairness.trainers.gfst.arms import Arms
 from hf_fairness.trainers.gfst.back_translation import BackwardPairs
@@ -41,6 +40,7 @@ from hf_fairness.trainers.gfst.job import Job
 from hf_fairness.trainers.gfst.measures import BASELINE, WINOMT, Measures
 from hf_fairness.trainers.gfst.models import model_key
 from hf_fairness.trainers.gfst.pairs import BALANCED, ForwardPairs, PairMaker
+from hf_fairness.trainers.training.settings import training_settings
 
 FORMAT = "hf-fairness/gfst/1"
 #: Arguments that name a source, of which a report shows the last part.

@@ -25,10 +25,10 @@ from hf_fairness.report.artefact_card import load_translator
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.training.averaging import KeepWeights, average_weights
 from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint
-from hf_fairness.trainers.training.divergence import stop_when_diverged
 from hf_fairness.trainers.training.length_groups import LengthGroups, SetEpoch
 from hf_fairness.trainers.training.precision import full_precision
 from hf_fairness.trainers.training.published import Published
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
-from transformers import Trainer, TrainerCallback
+from transformers import Trainer
 
 from hf_fairness.runs import Run, discard
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
@@ -20,6 +20,7 @@ from hf_fairness.trainers.ibadr.config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, PairTask, Source
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
+from hf_fairness.trainers.training.stopping import StopAt
 from hf_fairness.utils import is_main_process
 
 #: Stage of the shallow model of the original data.
@@ -128,7 +129,7 @@ class Job:
                 eval_dataset=self.task.validation if choose else None,
                 early_stopping_patience=patience,
                 columns=self.task.columns,
-                callbacks=[] if stop_at is None else [_StopAt(stop_at)],
+                callbacks=[] if stop_at is None else [StopAt(stop_at)],
             )
             trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder / "checkpoints"))
             return self._keep(trainer, folder)
@@ -236,14 +237,3 @@ def label_order(own: Mapping[int, str], wanted: list[str], name: str) -> list[in
     if len(own) == len(wanted) and all(text == f"LABEL_{number}" for number, text in own.items()):
         return list(range(len(wanted)))
     raise ValueError(f"{name} has the classes {', '.join(own.values())}; the data have {', '.join(wanted)}.")
-
-
-class _StopAt(TrainerCallback):
-    """Ends training at a step, whatever the schedule."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step >= self.step:
-            control.should_training_stop = True

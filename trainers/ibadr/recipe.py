@@ -39,7 +39,6 @@ from hf_fairness.report.ibadr_record import ibadr_record
 from hf_fairness.runs import Run, atomic_write_text, content_key
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import generator as random_generator
-from hf_fairness.trainers.ccd.sweep import training_settings
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, label_counts, prepare, shown, source
@@ -47,6 +46,7 @@ from hf_fairness.trainers.ibadr.evaluation import EvaluationSet, evaluate, evalu
 from hf_fairness.trainers.ibadr.job import FIRST_SHALLOW, Job, named
 from hf_fairness.trainers.ibadr.loop import BASE, Loop
 from hf_fairness.trainers.ibadr.pool import write_rows
+from hf_fairness.trainers.training.settings import training_settings
 from hf_fairness.utils import REPORT, check_packages, package_versions
 
 FORMAT = "hf-fairness/ibadr/1"

@@ -12,8 +12,8 @@ from datasets import Dataset
 
 from hf_fairness.report import write_report
 from hf_fairness.report.ibadr_record import sweep_record
+from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.statistics import over_seeds
-from hf_fairness.trainers.data_diet.measures import against
 from hf_fairness.trainers.ibadr.arguments import SWEEPS, IBADRArguments
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.evaluation import PAIRS
@@ -101,7 +101,7 @@ def _over_seeds(cells: list[dict[str, Any]]) -> dict[str, Any]:
         found[title] = {
             "arms": {arm: over_seeds(each, low=0.0, high=1.0) for arm, each in values.items()},
             "differences": {
-                f"{a} - {b}": against(values[a], values[b]) for a, b in PAIRS if a in values and b in values
+                f"{a} - {b}": gap_over_seeds(values[a], values[b]) for a, b in PAIRS if a in values and b in values
             },
         }
     return found

@@ -16,9 +16,9 @@ from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.training.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, check_column
 from hf_fairness.trainers.training.checkpoints import Resumable
-from hf_fairness.trainers.training.divergence import stop_when_diverged
 from hf_fairness.trainers.training.precision import full_precision
 from hf_fairness.trainers.training.published import Published
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 
 class BiasTrainer(Resumable, Published, Trainer):

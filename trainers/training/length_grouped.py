@@ -7,9 +7,9 @@ from typing import Any
 from transformers import Trainer
 
 from hf_fairness.trainers.training.checkpoints import Resumable
-from hf_fairness.trainers.training.divergence import stop_when_diverged
 from hf_fairness.trainers.training.hidden_token import HiddenToken
 from hf_fairness.trainers.training.length_groups import LengthGroups, SetEpoch
+from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 STRATEGY = "group_by_length"
 

@@ -33,7 +33,7 @@ from hf_fairness.trainers import (
 from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator, train_generator
-from hf_fairness.trainers.training.divergence import DivergedError, all_finite, stop_when_diverged
+from hf_fairness.trainers.training.stopping import DivergedError, all_finite, stop_when_diverged
 
 #: Far too high: weights overflow at the second step.
 RATE = 1e37

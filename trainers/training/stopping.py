@@ -1,4 +1,7 @@
-"""A training whose weights or loss are no numbers any more is stopped, with an error, and nothing of it is saved."""
+"""Trainings that end before their schedule does: at a given step, or because they have diverged.
+
+A training whose weights or loss are no numbers any more is stopped with an error, and nothing of it is saved.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,22 @@ from transformers import Trainer, TrainerCallback
 
 #: What `Trainer` logs that must be a number. (A gradient of a step that fp16 skips need not be.)
 LOSSES = ("loss", "train_loss", "eval_loss")
+
+
+class StopAt(TrainerCallback):
+    """Ends a training after a given step; schedule and order of rows stay those of the whole training.
+
+    Args:
+        step: the last one.
+    """
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Say so to the trainer."""
+        if state.global_step >= self.step:
+            control.should_training_stop = True
 
 
 class DivergedError(ValueError):
