@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["DataArguments", "DeviceArguments", "HeldOutArguments", "LabelArguments", "ReportArguments", "read_sweep"]
+__all__ = [
+    "DataArguments",
+    "DeviceArguments",
+    "ExperimentArguments",
+    "HeldOutArguments",
+    "LabelArguments",
+    "ReportArguments",
+    "read_sweep",
+]
 
 
 @dataclass
@@ -103,6 +111,40 @@ class ReportArguments:
             "default none."
         },
     )
+
+
+@dataclass
+class ExperimentArguments(ReportArguments):
+    """What every command that trains can be told: how often, beside what, and over which values."""
+
+    n_seeds: int = field(
+        default=1,
+        metadata={
+            "help": "Train everything with so many seeds, --seed and those after it; the report gives means over them, "
+            "the model is that of the first."
+        },
+    )
+    control: bool = field(
+        default=True,
+        metadata={"help": "Also train the control: the same training, as long, without what the method is for."},
+    )
+    sweep: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Also train with other values of a setting and compare, as NAME=VALUE,VALUE...; each name varies "
+            "alone."
+        },
+    )
+    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
+
+    def check_experiment(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: fewer than one seed.
+        """
+        if self.n_seeds < 1:
+            raise ValueError(f"--n_seeds is {self.n_seeds}, expected 1 or more.")
 
 
 def read_sweep(texts: Sequence[str] | None, names: Collection[str]) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ write into the folder is theirs to finish before rank 0 returns, as a trainer's 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import datetime
 import enum
@@ -105,7 +106,10 @@ class Run:
         self.output_dir = Path(os.path.realpath(output_dir))
         self.config: dict[str, Any] = _resolve(config)
         check_json(self.config, "config")
+        self._label = ""
         self._seen: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+        self._done: dict[tuple[str, str], str] = {}
         self._board = Board(self.output_dir)
         self._finalizer: weakref.finalize[Any, Run] | None = None
         if not self._board.is_main:
@@ -152,18 +156,21 @@ class Run:
             TypeError: inputs without stable content; a result that JSON cannot hold.
             RuntimeError: the run is closed; on other ranks: the stage failed on rank 0.
         """
-        if not STAGE_NAME.fullmatch(name):
-            raise ValueError(f"Stage name {name!r} is not usable as a folder: use letters, digits, _ and -.")
+        place = f"{name}-{self._label}" if self._label else name
+        if not STAGE_NAME.fullmatch(place):
+            raise ValueError(f"Stage name {place!r} is not usable as a folder: use letters, digits, _ and -.")
         if name in self._seen:
             raise ValueError(f"Stage {name!r} was called twice in one run: give the second another name.")
         if not self._board.is_main:
-            return self._follow(name, function, collective)
+            return self._follow(name, place, function, collective)
         if self._finalizer is None or not self._finalizer.alive:
             raise RuntimeError(f"The run in {self.output_dir} is closed: make a new Run for stage {name!r}.")
+        noted = place
         try:
             key = content_key(name, version, self._default_inputs() if inputs is None else inputs)
             self._seen[name] = key
-            entry = self._entry(name)
+            place = self._places[name] = self._done.setdefault((name, key), place)
+            entry = self._entry(place)
             if entry.get("status") == "done" and entry.get("key") == key and self._whole(entry):
                 result = entry["result"]
             else:
@@ -171,7 +178,7 @@ class Run:
         except BaseException as error:
             full = _no_room(error)
             with contextlib.suppress(OSError) if full else contextlib.nullcontext():
-                self._board.note(name, status="failed", error=f"{type(error).__name__}: {error}")
+                self._board.note(noted, status="failed", error=f"{type(error).__name__}: {error}")
             if full:
                 raise OSError(
                     errno.ENOSPC,
@@ -180,13 +187,26 @@ class Run:
                     f"from here ({error})",
                 ) from error
             raise
-        self._board.note(name, status="done", key=key, result=result)
+        self._board.note(noted, status="done", key=key, place=place, result=result)
         return result
+
+    def trial(self, label: str) -> Run:
+        """This run for one of several trials: another seed, another value of a setting.
+
+        Its stages bear the label, ``train-seed_1``; those that an earlier trial has called with the same inputs are
+        that one's, and nothing is made twice. The run that it is made from closes it.
+
+        Args:
+            label: letters, digits, `_`, `-`; empty for the first.
+        """
+        found = copy.copy(self)
+        found._label, found._seen, found._places = label, {}, {}
+        return found
 
     def folder(self, name: str) -> Path:
         """Folder with the files of a stage that this run has called."""
         self.key(name)
-        return self.output_dir / name
+        return self.output_dir / self._places[name]
 
     def key(self, name: str) -> str:
         """Content key of a stage that this run has called; for the `inputs` of a stage that uses it."""
@@ -207,13 +227,13 @@ class Run:
     ) -> None:
         self.close()
 
-    def _follow(self, name: str, function: Callable[[Path], Any], collective: bool) -> Any:
+    def _follow(self, name: str, place: str, function: Callable[[Path], Any], collective: bool) -> Any:
         """Take rank 0's decision on another rank."""
-        decision = self._board.wait(name, "done", *(["running"] if collective else []))
+        decision = self._board.wait(place, "done", *(["running"] if collective else []))
         if decision["status"] == "running":
             function(Path(decision["folder"]))
-            decision = self._board.wait(name, "done")
-        self._seen[name] = str(decision["key"])
+            decision = self._board.wait(place, "done")
+        self._seen[name], self._places[name] = str(decision["key"]), str(decision["place"])
         return decision["result"]
 
     def _default_inputs(self) -> Any:

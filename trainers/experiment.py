@@ -1,0 +1,636 @@
+"""The spine of every command that trains: arms x sets x seeds.
+
+An experiment gets models in several ways (arms: as it was, a control, the method, its rivals), measures each on several
+sets, over seeds and values of settings, and says what changed, what did not, and what got worse. The paper of a method
+is a preset of it. What is the same for all stands here, once: the order of the arms, keys and resume, scoring,
+comparisons, seeds, sweeps, record, report, the folder of the model and what can be published.
+
+A method (a subclass of :class:`Method`) has its data, its training, its sets and what only its report says:
+
+    prepare()            shared stages: rows, scores, pairs, an initial model
+    arms()               which models there are, what each needs before it, and what it is compared with
+    fit(name, fitted)    one of them, as a stage of the run
+    sets()               what the models are measured on
+    tell(found)          further fields of the record
+    about(record)        the card of the model
+
+Every stage is kept in a folder of the output directory: a killed run goes on at its first unfinished one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from hf_fairness.arguments import read_sweep
+from hf_fairness.publishing import CARD, Artefact
+from hf_fairness.record import (
+    Arm,
+    Declared,
+    Measure,
+    Record,
+    Table,
+    Value,
+    compare,
+    interval,
+    judge,
+    number,
+    read_measures,
+)
+from hf_fairness.report import stage_report
+from hf_fairness.report.artefact_card import About, artefact_card
+from hf_fairness.report.text import format_value, shown_name, shown_settings
+from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
+from hf_fairness.scores.meta import describe
+from hf_fairness.scores.statistics import mean_interval
+from hf_fairness.trainers.training.settings import training_settings
+
+logger = logging.getLogger(__name__)
+
+SCORES, COMPARISONS = "scores.json", "comparisons.json"
+#: Arguments that say where and how something is shown, not what is found.
+SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
+#: What no folder of a model needs: a pickle with paths of this machine, and the card, which is written anew.
+PRIVATE = ("training_args.bin", CARD)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An arm before it is trained.
+
+    Attributes:
+        arm: its name, title, role and description.
+        needs: arms that must be there first: a control needs the steps of the method.
+        against: arms that it is compared with.
+    """
+
+    arm: Arm
+    needs: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An arm that is there.
+
+    Attributes:
+        name: of the arm.
+        key: what stands for it among the inputs of stages.
+        model: a folder or id, or what else the sets of the method take; None where only its outputs are kept.
+        training: how it was made: steps, rows, losses; shown in reports as far as it is scalar.
+    """
+
+    name: str
+    key: Any
+    model: Any = None
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a set says of an arm: its numbers, and the folder where it left its items for paired comparisons."""
+
+    result: Mapping[str, Any]
+    folder: Path
+
+
+@dataclass
+class EvalSet:
+    """Something that models are measured on.
+
+    Attributes:
+        name: of the set in results and ids.
+        declared: its numbers that are measures.
+        title: in words; empty where the numbers say it.
+        path: begins the ids of its measures.
+        part: ``"validation"`` where it chose something.
+        key: what its numbers depend on beside the model: rows, settings.
+    """
+
+    name: str
+    declared: Mapping[str, Declared] = field(default_factory=dict)
+    title: str = ""
+    path: str = ""
+    part: Literal["validation", "test"] = "test"
+    key: Any = None
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """Named numbers of a model, JSON-able; per-item arrays go into the folder, under names of the set's own."""
+        raise NotImplementedError
+
+    def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
+        """By key what a paired comparison found: ``difference_ci95`` and ``p_value`` (or ``p_value_holm``)."""
+        return {}
+
+    def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
+        """The set's part of the record, from its result by arm."""
+        n = next((size for each in results.values() if (size := number(each, "n")) is not None), None)
+        yield from read_measures(
+            results,
+            self.declared,
+            path=self.path,
+            set_name=self.name,
+            set_title=self.title,
+            part=self.part,
+            sample="" if n is None else f"{int(n):,} rows",
+        )
+
+    def id(self, key: str) -> str:
+        """Id of the measure that a key of :meth:`compare` is about."""
+        return "/".join(part for part in (self.path, self.name, key) if part)
+
+
+@dataclass
+class Found:
+    """What one trial found: arms, results by set and arm, comparisons by set and ``"a - b"``."""
+
+    plans: dict[str, Plan]
+    fitted: dict[str, Fitted] = field(default_factory=dict)
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def arm(self, role: str) -> str | None:
+        """Name of the arm of a role."""
+        return next((name for name, plan in self.plans.items() if plan.arm.role == role), None)
+
+
+class Method:
+    """What a method is: see the docstring of this module. One object is one trial: one seed, one value of a setting.
+
+    Args:
+        run: keeps the stages.
+        arguments: what to do; a dataclass that inherits `ExperimentArguments`.
+        config: how to train.
+        data: what the command opened, by name.
+        shared: what trials may share in memory, such as an open model.
+        data_seed: of splits and draws of rows that are the same for all trials.
+
+    Attributes:
+        command: name of the command.
+        source: what is done, and who published it.
+        limits: what its numbers do not show.
+        convention: how they are to be read.
+        ideal: best values, in words; ``direction`` alike.
+        quoted: settings of the config that reports show.
+        all_seeds_at_once: whether `fit` trains all seeds together.
+        sweeps: settings that can be swept by name, with the table that they are in; empty: any.
+        no_sweep: why there is no sweep, if there is none.
+    """
+
+    command: ClassVar[str]
+    source: ClassVar[str]
+    limits: ClassVar[tuple[str, ...]] = ()
+    convention: ClassVar[str] = ""
+    ideal: ClassVar[str] = ""
+    direction: ClassVar[str] = ""
+    quoted: ClassVar[tuple[str, ...]] = ()
+    all_seeds_at_once: ClassVar[bool] = False
+    no_sweep: ClassVar[str] = ""
+
+    def __init__(
+        self, run: Run, arguments: Any, config: Any, data: Mapping[str, Any], shared: dict[str, Any], data_seed: int
+    ) -> None:
+        self.run, self.arguments, self.config, self.data = run, arguments, config, data
+        self.shared, self.data_seed = shared, data_seed
+        self.settings = training_settings(config) if hasattr(config, "to_dict") else {}
+
+    @property
+    def seed(self) -> int:
+        """Of everything that this trial draws."""
+        return int(self.config.seed)
+
+    @property
+    def base_name(self) -> str:
+        """The model that is worked on, as a reader knows it."""
+        return str(shown_name(self.arguments.model_name_or_path) or "model")
+
+    @property
+    def model_name(self) -> str:
+        """The model that comes out, as a reader knows it."""
+        return str(getattr(self.config, "hub_model_id", None) or f"{self.base_name.rsplit('/', 1)[-1]}-{self.command}")
+
+    def prepare(self) -> None:
+        """Stages that the arms share."""
+
+    def arms(self) -> Sequence[Plan]:
+        """The arms in the order of the report, the original one first."""
+        raise NotImplementedError
+
+    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
+        """Make one arm; those that it needs are there."""
+        raise NotImplementedError
+
+    def sets(self) -> Sequence[EvalSet]:
+        """What the arms are measured on."""
+        raise NotImplementedError
+
+    def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
+        """Results of an arm by name of the set; a method may make outputs here that several sets read."""
+        return {each.name: each.score(fitted, folder) for each in sets}
+
+    def extras(self, found: Found) -> dict[str, Any]:
+        """What the result holds beside arms, results and comparisons."""
+        return {}
+
+    def tell(self, found: Found) -> dict[str, Any]:
+        """Further fields of the record: subject, outcome, cautions, tables, not_measured ..."""
+        return {}
+
+    def draw(self, found: Found) -> dict[str, Any]:
+        """``figures`` and ``texts`` of the report, which cards do not have; asked for where the report is written."""
+        return {}
+
+    def about(self, record: Record) -> About:
+        """What the card of the model says."""
+        raise NotImplementedError
+
+    def save(self, fitted: Fitted, folder: Path) -> None:
+        """Write the model that is published, without its card."""
+        shutil.copytree(fitted.model, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*PRIVATE))
+
+    def library_card(self, fitted: Fitted) -> str:
+        """Text of a card that a library wrote; ours goes before it."""
+        return ""
+
+    def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
+        """What can be published beside the model."""
+        return {}
+
+    def wants(self, step: Literal["fit", "measure", "model"]) -> bool:
+        """Whether the run goes as far as a step."""
+        return True
+
+
+def run_experiment(method: type[Method], arguments: Any, config: Any, **data: Any) -> dict[str, Any]:
+    """Run all trials, put them into one record, and write report and model.
+
+    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+
+    Args:
+        method: what is done.
+        arguments: its arguments.
+        config: settings of the training; ``output_dir`` holds all stages.
+        data: what the method takes, see its own function.
+
+    Returns:
+        ``arms``: how each was trained; ``results``: set -> arm -> numbers; ``comparisons``: set -> ``"a - b"`` -> what a
+        paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``; ``record``;
+        ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what `publishing.publish` takes.
+    """
+    output_dir = getattr(config, "output_dir", None) or arguments.output_dir
+    asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
+    with Run(str(output_dir), asked, resume=arguments.resume) as run:
+        shared: dict[str, Any] = {}
+        trials: dict[str, tuple[Method, Found]] = {}
+        for label, own_arguments, own_config in _trials(method, arguments, config):
+            one = method(run.trial(_slug(label)), own_arguments, own_config, data, shared, int(config.seed))
+            if label:
+                logger.info("Trial %s", label)
+            trials[label] = (one, _trial(one))
+        first, found = trials[""]
+        if not first.wants("model"):
+            return {**_result(trials), **_stages(run)}
+        records = {label: _record(*trial) for label, trial in trials.items()}
+        seeds = [record for label, record in records.items() if not label or label.startswith("seed=")]
+        record = over_seeds(seeds) if len(seeds) > 1 else seeds[0]
+        swept = {label: each for label, each in records.items() if label and not label.startswith("seed=")}
+        if swept:
+            record = replace(record, tables=(*record.tables, sweep_table({"as asked": records[""], **swept})))
+        result = _result(trials)
+        files = stage_report(
+            run,
+            lambda: replace(record, **first.draw(found)),
+            result,
+            inputs=[_stable(result), arguments.name, arguments.show_texts],
+        )
+        return {**result, "record": record, "files": files, **_publishable(run, first, found, record, result)}
+
+
+def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Label, arguments and config of each trial: as asked, then other seeds, then other values."""
+    yield "", arguments, config
+    if not method.all_seeds_at_once:
+        for seed in range(int(config.seed) + 1, int(config.seed) + arguments.n_seeds):
+            yield f"seed={seed}", arguments, replace(config, seed=seed)
+    if arguments.sweep and method.no_sweep:
+        raise ValueError(f"--sweep: {method.no_sweep}")
+    for name, texts in read_sweep(arguments.sweep, sweepable(arguments, config)).items():
+        for text in texts:
+            both = [arguments, config]
+            place = int(name in {each.name for each in fields(config)}) if is_dataclass(config) else 0
+            both[place] = replace(both[place], **{name: _typed(both[place], name, text)})
+            yield f"{name}={text}", *both
+
+
+def sweepable(arguments: Any, config: Any) -> list[str]:
+    """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places."""
+    both = [*fields(arguments), *(fields(config) if is_dataclass(config) else ())]
+    kinds = ("int", "float", "bool", "str")
+    hidden = ("seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep")
+    names = [
+        each.name for each in both if any(kind in str(each.type) for kind in kinds) and "list" not in str(each.type)
+    ]
+    return [name for name in names if name not in hidden and not name.startswith(("hub_", "push_", "report_", "log"))]
+
+
+def _typed(settings: Any, name: str, text: str) -> Any:
+    """A value of a sweep as its field wants it."""
+    kind = str(next(each.type for each in fields(settings) if each.name == name))
+    try:
+        if "bool" in kind:
+            return {"true": True, "false": False}[text.lower()]
+        if "float" in kind:
+            return float(text)
+        return int(text) if "int" in kind else text
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"--sweep of {name} has the value {text!r}, expected {kind}.") from error
+
+
+def _slug(label: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in label)
+
+
+def _trial(method: Method) -> Found:
+    """Fit all arms in an order in which each has what it needs, measure them, and compare them."""
+    method.prepare()
+    plans = {plan.arm.name: plan for plan in method.arms()} if method.wants("fit") else {}
+    found = Found(plans)
+    order = list(TopologicalSorter({name: plan.needs for name, plan in plans.items()}).static_order())
+    for place, name in enumerate(order, start=1):
+        logger.info("Arm %d of %d: %s", place, len(order), plans[name].arm.title)
+        found.fitted[name] = method.fit(name, found.fitted)
+    found.fitted = {name: found.fitted[name] for name in plans}
+    if not found.fitted or not method.wants("measure"):
+        return found
+    sets = list(method.sets())
+    scored = {name: _score(method, fitted, sets) for name, fitted in found.fitted.items()}
+    for each in sets:
+        found.results[each.name] = {
+            name: results[each.name] for name, (results, _) in scored.items() if each.name in results
+        }
+    pairs = [(name, other) for name, plan in plans.items() for other in plan.against if other in plans]
+    if pairs:
+        found.comparisons = _compare(method, sets, scored, pairs)
+    return found
+
+
+def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dict[str, Any], Path]:
+    """What the sets say of one arm, as a stage."""
+    stage = f"scores_{fitted.name}"
+
+    def work(folder: Path) -> list[str]:
+        logger.info("Measuring %s on %s", fitted.name, ", ".join(each.title or each.name for each in sets))
+        results = method.measure(fitted, sets, folder)
+        atomic_write_json(folder / SCORES, results)
+        return list(results)
+
+    method.run.stage(stage, work, inputs=[fitted.key, [[each.name, each.key] for each in sets]], keep_partial=True)
+    folder = method.run.folder(stage)
+    return json.loads((folder / SCORES).read_text(encoding="utf-8")), folder
+
+
+def _compare(
+    method: Method,
+    sets: Sequence[EvalSet],
+    scored: Mapping[str, tuple[dict[str, Any], Path]],
+    pairs: Sequence[tuple[str, str]],
+) -> dict[str, dict[str, Any]]:
+    """Every paired comparison, as a stage."""
+
+    def one(each: EvalSet, name: str) -> Scored:
+        results, folder = scored[name]
+        return Scored(results[each.name], folder)
+
+    def work(folder: Path) -> int:
+        found: dict[str, dict[str, Any]] = {each.name: {} for each in sets}
+        for each in sets:
+            for a, b in pairs:
+                if each.name in scored[a][0] and each.name in scored[b][0]:
+                    found[each.name][f"{a} - {b}"] = each.compare(one(each, a), one(each, b))
+        atomic_write_json(folder / COMPARISONS, found)
+        return len(pairs)
+
+    inputs = [[method.run.key(f"scores_{name}") for name in scored], list(map(list, pairs))]
+    method.run.stage("comparisons", work, inputs=inputs)
+    text = (method.run.folder("comparisons") / COMPARISONS).read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+def _record(method: Method, found: Found) -> Record:
+    """What one trial found, as it is shown."""
+    sets = list(method.sets())
+    measures = tuple(measure for each in sets for measure in each.measures(found.results[each.name]))
+    paired = {
+        (each.id(key), *names.split(" - ")): _test(gap)
+        for each in sets
+        for names, gaps in found.comparisons.get(each.name, {}).items()
+        for key, gap in gaps.items()
+        if isinstance(gap, Mapping)
+    }
+    pairs = [(name, other) for name, plan in found.plans.items() for other in plan.against if other in found.plans]
+    meta = _meta(method, found)
+    arguments = method.arguments
+    asked = shown_settings(asdict(arguments), without=SHOWN_ELSEWHERE)
+    quoted = {name: getattr(method.config, name) for name in method.quoted}
+    arms = tuple(
+        replace(plan.arm, training={**plan.arm.training, **_scalars(found.fitted[name].training)})
+        for name, plan in found.plans.items()
+    )
+    told: dict[str, Any] = {
+        "command": method.command,
+        "name": arguments.name or method.model_name,
+        "method": method.source,
+        "asked": {**asked, "training": quoted} if quoted else asked,
+        "limits": method.limits,
+        "provenance": {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta},
+        **method.tell(found),
+    }
+    return Record(arms=arms, measures=measures, gaps=compare(measures, pairs, paired), **told)
+
+
+def _test(gap: Mapping[str, Any]) -> dict[str, Any]:
+    """What a paired comparison says, as :func:`hf_fairness.record.compare` takes it."""
+    ends = interval(gap, "difference_ci95") or interval(gap, "ci95")
+    holm = number(gap, "p_value_holm")
+    return {
+        "ci95": ends,
+        "p_value": number(gap, "p_value") if holm is None else holm,
+        "p_adjusted": "" if holm is None else "Holm",
+    }
+
+
+def _scalars(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps and sizes of a training, without its histories."""
+    return {key: value for key, value in training.items() if isinstance(value, (int, float, str, bool))}
+
+
+def _meta(method: Method, found: Found) -> dict[str, Any]:
+    sizes = (number(result, "n") for each in found.results.values() for result in each.values())
+    return describe(
+        n=int(next((size for size in sizes if size is not None), 0)),
+        convention=method.convention,
+        ideal=method.ideal,
+        direction=method.direction,
+        seed=method.seed,
+        n_seeds=method.arguments.n_seeds,
+    )
+
+
+def _result(trials: Mapping[str, tuple[Method, Found]]) -> dict[str, Any]:
+    """What was found, as plain values: of the first trial, and below ``trials`` of the others."""
+
+    def one(method: Method, found: Found) -> dict[str, Any]:
+        return {
+            "arms": {name: dict(fitted.training) for name, fitted in found.fitted.items()},
+            "results": found.results,
+            "comparisons": found.comparisons,
+            **method.extras(found),
+        }
+
+    first, found = trials[""]
+    more = {label: one(*trial) for label, trial in trials.items() if label}
+    return {
+        "format": f"hf-fairness/{first.command}/2",
+        "arguments": shown_settings(asdict(first.arguments), without=SHOWN_ELSEWHERE),
+        **one(first, found),
+        **({"trials": more} if more else {}),
+        "meta": _meta(first, found),
+    }
+
+
+def _stages(run: Run) -> dict[str, Any]:
+    """Folders of a run that ended early, by stage."""
+    return {
+        "stages": {
+            path.name: path for path in sorted(run.output_dir.iterdir()) if path.is_dir() and path.name[0] != "."
+        }
+    }
+
+
+def _stable(value: Any) -> Any:
+    """A result without what differs between equal runs: times and dates."""
+    if isinstance(value, Mapping):
+        return {key: _stable(item) for key, item in value.items() if key not in ("seconds", "date")}
+    return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _publishable(run: Run, method: Method, found: Found, record: Record, result: Mapping[str, Any]) -> dict[str, Any]:
+    """The folder of the model with its card, and everything that can be published."""
+    more = method.artefacts(record, found)
+    name = found.arm("method")
+    if name is None or found.fitted[name].model is None:
+        return {"model": None, "artefacts": more}
+    fitted, about = found.fitted[name], method.about(record)
+    base = method.library_card(fitted)
+
+    def card(folder: Path, repo_id: str) -> None:
+        atomic_write_text(folder / CARD, artefact_card(about, repo_id, base=base))
+
+    def work(folder: Path) -> dict[str, str]:
+        method.save(fitted, folder)
+        card(folder, "")
+        return {"name": about.title}
+
+    run.stage("model", work, inputs=[fitted.key, artefact_card(about, base=base)], version=3)
+    model = Artefact("model", run.folder("model"), card, f"Add the model made by hf-fairness {method.command}")
+    return {"model": run.folder("model"), "artefacts": {"model": model, **more}}
+
+
+def over_seeds(records: Sequence[Record]) -> Record:
+    """Records of the same experiment with several seeds as one.
+
+    A value is the mean over seeds. Its interval holds both what other seeds and what other items would change: the half
+    widths of Student's interval over seeds and of the mean interval over items add as squares, for each end.
+
+    Args:
+        records: at least two, with the same arms and measures; texts, tables and figures are those of the first.
+
+    Returns:
+        The record; a measure that one of them lacks is left out.
+    """
+    by_id = [{measure.id: measure for measure in record.measures} for record in records]
+    measures = []
+    for measure in records[0].measures:
+        each = [known[measure.id] for known in by_id if measure.id in known]
+        if len(each) < len(records):
+            continue
+        values = {
+            arm: replace(value, **_mean([one.values[arm] for one in each]))
+            for arm, value in measure.values.items()
+            if all(arm in one.values for one in each)
+        }
+        seeds_alone = all(value.ci95 is None for one in each for value in one.values.values())
+        measures.append(replace(measure, values=values, interval_over="seeds" if seeds_alone else "both"))
+    known = {measure.id: measure for measure in measures}
+    gaps_by = [{(gap.measure, gap.arm, gap.against): gap for gap in record.gaps} for record in records]
+    gaps = []
+    for key, gap in gaps_by[0].items():
+        if gap.measure not in known or any(key not in each for each in gaps_by):
+            continue
+        mean = _mean([Value(each[key].difference, each[key].ci95) for each in gaps_by])
+        ends = mean["ci95"] if gap.ci95 is not None else None
+        values = known[gap.measure].values
+        verdict, basis = judge(known[gap.measure], values[gap.against], values[gap.arm], ends)
+        gaps.append(replace(gap, difference=mean["value"], ci95=ends, p_value=None, verdict=verdict, basis=basis))
+    cautions = tuple(dict.fromkeys(text for record in records for text in record.cautions))
+    return replace(
+        records[0],
+        measures=tuple(measures),
+        gaps=tuple(gaps),
+        cautions=cautions,
+        provenance={**records[0].provenance, "n_seeds": len(records)},
+    )
+
+
+def _mean(values: Sequence[Value]) -> dict[str, Any]:
+    """Mean over seeds and an interval over seeds and items."""
+    numbers = np.array([value.value for value in values])
+    centre, over = float(numbers.mean()), mean_interval(numbers)
+    known = [value for value in values if value.ci95 is not None]
+    if over is None:
+        return {"value": centre, "ci95": None}
+    sides = []
+    for end in (0, 1):
+        items = (
+            math.sqrt(np.mean([(value.ci95[end] - value.value) ** 2 for value in known if value.ci95]))
+            if known
+            else 0.0
+        )
+        sides.append(math.hypot(over[end] - centre, items))
+    low, high = centre - sides[0], centre + sides[1]
+    if known and all(0.0 <= end <= 1.0 for value in known if value.ci95 for end in value.ci95):
+        low, high = max(low, 0.0), min(high, 1.0)
+    return {"value": centre, "ci95": (low, high)}
+
+
+def sweep_table(records: Mapping[str, Record]) -> Table:
+    """One row per trial and arm that was trained: its measures side by side.
+
+    Args:
+        records: by label of the trial.
+
+    Returns:
+        Measures that are no part of others, as many as all trials have.
+    """
+    first = next(iter(records.values()))
+    shown = [m for m in first.measures if not m.detail and m.kind != "context"]
+    rows = [("setting", "model", *(measure.title for measure in shown))]
+    for label, record in records.items():
+        by_id = {measure.id: measure for measure in record.measures}
+        for arm in record.arms:
+            values = [by_id[m.id].values.get(arm.name) if m.id in by_id else None for m in shown]
+            texts = [format_value(value.value, value.ci95) if value else "" for value in values]
+            rows.append((label, arm.title, *texts))
+    return Table(
+        "Sweep", tuple(rows), "All else is alike in all rows. Brackets: 95 % intervals; small differences are noise."
+    )
