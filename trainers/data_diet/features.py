@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from hf_fairness.encoders import as_encoder
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, remove_left_overs
 from hf_fairness.scores.importance import el2n, forgetting, ge
 from hf_fairness.trainers.data_diet.data import DietData, Rows
-from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings, softmax
+from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
 from hf_fairness.utils import progress
 
 Vectors = NDArray[np.float32]
@@ -222,7 +223,8 @@ class HeadClassifier:
         """Probabilities of the classes, shape (n, classes)."""
         weights = self.weights
         hidden = self.encoder.encode(texts) @ weights["hidden.weight"].T + weights["hidden.bias"]
-        return softmax(np.maximum(hidden, 0.0) @ weights["output.weight"].T + weights["output.bias"])
+        logits = np.maximum(hidden, 0.0) @ weights["output.weight"].T + weights["output.bias"]
+        return np.asarray(softmax(logits.astype(np.float64), axis=-1))
 
     def predict(self, texts: Sequence[str]) -> list[str]:
         """Label of each text."""

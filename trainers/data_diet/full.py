@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
+from scipy.special import softmax
 from transformers import (
     DataCollatorWithPadding,
     PrinterCallback,
@@ -29,7 +30,6 @@ from hf_fairness.trainers.data_diet.config import DataDietConfig
 from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.features import SHORT_RUNS
 from hf_fairness.trainers.data_diet.grid import Cell
-from hf_fairness.trainers.data_diet.heads import softmax
 from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
 from hf_fairness.trainers.training.precision import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
@@ -210,7 +210,8 @@ class FullLearner:
 
     def _predict(self, model: Any, texts: list[str]) -> NDArray[np.float64]:
         size = 4 * self.arguments.per_device_train_batch_size
-        return softmax(logits_of(model, texts, tokenizer=self.tokenizer, batch_size=size, show_progress=False))
+        logits = logits_of(model, texts, tokenizer=self.tokenizer, batch_size=size, show_progress=False)
+        return np.asarray(softmax(logits.astype(np.float64), axis=-1))
 
 
 class _Look(TrainerCallback):

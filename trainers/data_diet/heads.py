@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 if TYPE_CHECKING:
     import torch
@@ -119,11 +120,15 @@ class Heads:
         inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
         own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
         epochs = self.settings.num_train_epochs if num_train_epochs is None else num_train_epochs
-        optimizer, total = _Adam(self.parameters), steps * epochs
+        optimizer = torch.optim.Adam(self.parameters, lr=self.settings.learning_rate, foreach=True)
+        rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0 if decay else 1.0, total_iters=steps * epochs)
         for epoch in range(epochs):
             for batch, weights in self._batches(own, steps):
-                rate = self.settings.learning_rate * (1.0 - optimizer.steps / total if decay else 1.0)
-                optimizer.step(self.gradients(inputs[batch], targets[batch], weights), rate)
+                gradients = self.gradients(inputs[batch], targets[batch], weights)
+                for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                    parameter.grad = gradient
+                optimizer.step()
+                rate.step()
             if not all_finite(self.parameters):
                 raise DivergedError(
                     f"Training of the heads diverged: weights are NaN or infinite after epoch {epoch + 1} of {epochs} "
@@ -207,7 +212,7 @@ class Heads:
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Probabilities of the classes by every head, shape (heads, n, classes)."""
-        return softmax(self.logits(features))
+        return np.asarray(softmax(self.logits(features).astype(np.float64), axis=-1))
 
     def grand(self, features: NDArray[np.float32], labels: NDArray[Any]) -> NDArray[np.float64]:
         """Length of the gradient of each row's loss by all parameters, shape (heads, n).
@@ -238,35 +243,5 @@ class Heads:
         }
 
 
-def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities of logits along the last axis."""
-    values = logits.astype(np.float64)
-    powers = np.exp(values - values.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
 def _chunks(rows: Tensor) -> list[Tensor]:
     return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
-
-
-class _Adam:
-    """Adam (Kingma and Ba 2015) with its usual constants, over the stacked parameters."""
-
-    def __init__(self, parameters: list[Tensor]) -> None:
-        import torch
-
-        self.parameters, self.steps = parameters, 0
-        self.first = [torch.zeros_like(value) for value in parameters]
-        self.second = [torch.zeros_like(value) for value in parameters]
-
-    def step(self, gradients: list[Tensor], rate: float) -> None:
-        import torch
-
-        self.steps += 1
-        torch._foreach_lerp_(self.first, gradients, 0.1)
-        torch._foreach_mul_(self.second, 0.999)
-        torch._foreach_addcmul_(self.second, gradients, gradients, 0.001)
-        lengths = torch._foreach_sqrt(self.second)
-        torch._foreach_div_(lengths, math.sqrt(1.0 - 0.999**self.steps))
-        torch._foreach_add_(lengths, 1e-8)
-        torch._foreach_addcdiv_(self.parameters, self.first, lengths, -rate / (1.0 - 0.9**self.steps))
