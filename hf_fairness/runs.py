@@ -191,7 +191,7 @@ class Run:
         return result
 
     def trial(self, label: str) -> Run:
-        """This run for one of several trials: another seed, another value of a setting.
+        """The run for one of several trials: another seed, another value of a setting.
 
         Its stages bear the label, ``train-seed_1``; those that an earlier trial has called with the same inputs are
         that one's, and nothing is made twice. The run that it is made from closes it.
