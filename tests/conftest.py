@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.resources
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # for helpers of the tests; last, so that it shadows nothing
-from fake_hub import fake_hub  # noqa: F401 - a fixture
+from support.fake_hub import fake_hub  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

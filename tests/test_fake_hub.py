@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from fake_hub import FakeHub
 from huggingface_hub import HfApi
 from huggingface_hub.errors import (
     EntryNotFoundError,
@@ -16,6 +15,8 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+
+from support.fake_hub import FakeHub
 
 
 @pytest.fixture

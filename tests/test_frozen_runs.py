@@ -1,13 +1,14 @@
 """The numbers of one small run of each command are those that are kept: reports may change, results may not.
 
-What may change them, and how they are written anew, is in `freeze.py`.
+What may change them, and how they are written anew, is in `support/freeze.py`.
 """
 
 from __future__ import annotations
 
-import frozen_runs
 import pytest
 import torch
+
+from support import frozen_runs
 
 
 @pytest.mark.parametrize("name", frozen_runs.RUNS)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_bert import tiny_bert
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
@@ -19,6 +18,7 @@ from hf_fairness import _opening
 from hf_fairness._opening import as_dtype, for_reading, open_pretrained, opened_once, trainable
 from hf_fairness.encoders import as_encoder
 from hf_fairness.measure.models import open_classifier, open_translator
+from support.tiny_bert import tiny_bert
 
 ROOT = Path(hf_fairness.__file__).parent
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from tiny_record import LESS, measure, record
 
 from hf_fairness.publishing import CARD, MANIFEST, Artefact, folder_files, is_hub_id, publish
 from hf_fairness.report import card_section
 from hf_fairness.report.artefact_card import About, artefact_card, bias_section, from_record
 from hf_fairness.report.merge import own_section, update_card
+from support.tiny_record import LESS, measure, record
 
 PUSH = """
 import json, sys

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from record_case import through_json
 
 from hf_fairness.record import (
     SCHEMA,
@@ -27,6 +26,7 @@ from hf_fairness.record import (
     plain,
     read_measures,
 )
+from support.record_case import through_json
 
 ACCURACY = Declared("accuracy", "utility", 1.0, "higher")
 GAP = Declared("gap", "bias", 0.0, "zero")

@@ -34,6 +34,7 @@ from hf_fairness.augment import (
     TextSwap,
 )
 from hf_fairness.maps import MapFunction, RowsFunction
+from support.launch import environment
 
 TEXTS = [
     "She gave her son the book.",
@@ -96,7 +97,7 @@ def same(found: Iterable[dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> N
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, one_thread) -> dict[str, MapFunction]:
-    from tiny_gpt2 import save_tiny_gpt2
+    from support.tiny_gpt2 import save_tiny_gpt2
 
     return functions(save_tiny_gpt2(str(tmp_path_factory.mktemp("gpt2"))))
 
@@ -254,12 +255,16 @@ def test_hashes_differ(made):
 def test_cache_is_hit_in_a_new_process(made, tmp_path):
     for name, table in (("plain", PLAIN), ("swapped", SWAPPED)):
         Dataset.from_dict(table).to_json(tmp_path / f"{name}.jsonl")
-    environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
     found = []
     for turn in ("first", "second"):
         command = [sys.executable, "-W", "ignore", __file__, turn, str(tmp_path), made["ratio"].model]
-        run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+        run = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env=environment(HF_DATASETS_CACHE=str(tmp_path / "cache")),
+            timeout=300,
+        )
         assert run.returncode == 0, run.stderr
         found.append(json.loads(run.stdout.splitlines()[-1]))
     first, second = found

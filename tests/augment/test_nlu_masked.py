@@ -6,9 +6,7 @@ import pickle
 
 import pytest
 import torch
-from added_texts import added
 from datasets import Dataset
-from tiny_bert import tiny_bert
 from transformers import (
     BertForMaskedLM,
     BertTokenizerFast,
@@ -19,6 +17,8 @@ from transformers import (
 
 from hf_fairness.augment.nlu import MaskedSubstitution
 from hf_fairness.utils import FairnessWarning
+from support.added_texts import added
+from support.tiny_bert import tiny_bert
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -6,11 +6,11 @@ import pickle
 
 import pytest
 import torch
-from added_texts import added
 from datasets import Dataset
 from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 from hf_fairness.augment.nlu import Paraphrase
+from support.added_texts import added
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from datasets import Dataset
 from datasets.fingerprint import Hasher
-from tiny_gpt2 import WORDS, save_tiny_gpt2
 from transformers import GPT2LMHeadModel
 
 from hf_fairness.augment import CounterfactualSwap, PerplexityRatio, SwapQuality
+from support.tiny_gpt2 import WORDS, save_tiny_gpt2
 
 TEXTS = [
     "she saw the dog",

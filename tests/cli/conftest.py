@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from augment_rows import ROWS
-from chat_server import chat_server  # noqa: F401 - a fixture
 from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
+from support.augment_rows import ROWS
+from support.chat_server import chat_server  # noqa: F401 - a fixture
 
 
 @pytest.fixture

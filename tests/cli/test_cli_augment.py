@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from augment_rows import PAIRS, ROWS, number
 from datasets import ClassLabel, Dataset
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap, GroupVariants
 from hf_fairness.cli import main
+from support.augment_rows import PAIRS, ROWS, number
 
 
 @pytest.mark.parametrize("kind", [".csv", ".jsonl", ".parquet", ".txt"])

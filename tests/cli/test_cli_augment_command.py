@@ -6,16 +6,15 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from augment_rows import ROWS, number
 from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.publishing import MANIFEST
 from hf_fairness.runs import claim
+from support.augment_rows import ROWS, number
 
 
 def test_a_subprocess_runs_the_same_command(write, tmp_path):
@@ -194,9 +193,8 @@ def test_push(fake_hub, write, tmp_path):
         from pathlib import Path
         from datasets import Dataset, load_dataset
         from hf_fairness.cli import main
-        source, out, tests = sys.argv[1:]
-        sys.path.append(tests)
-        from pulled import check_private, pull, run_card
+        source, out = sys.argv[1:]
+        from support.pulled import check_private, pull, run_card
         words = ["augment", source, "--method", "cda", "--output_dir", out, "--push_to_hub"]
         words += ["--hub_dataset_id", "tester/fairer"]
         assert main(words) == 0
@@ -208,7 +206,7 @@ def test_push(fake_hub, write, tmp_path):
         assert rows.features == local.features and rows.to_list() == local.to_list()
         print(rows.to_list())
     """
-    printed = fake_hub.run(code, write(".csv"), tmp_path / "out", Path(__file__).parent.parent)
+    printed = fake_hub.run(code, write(".csv"), tmp_path / "out")
     assert printed.count("Pushed to") == printed.count("Nothing to push") == 1
     assert len(fake_hub.repo("datasets", "tester/fairer").commits) == 2  # the one that makes it, and ours
     files = fake_hub.files("tester/fairer", "dataset")

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from augment_rows import number
+
+from support.augment_rows import number
 
 #: Word vectors whose first dimension runs from one group to the other.
 VECTORS = {
@@ -63,7 +64,8 @@ def test_synonyms(write, augment):
 
 def test_mlm(write, augment, tmp_path):
     import torch
-    from tiny_bert import tiny_bert
+
+    from support.tiny_bert import tiny_bert
 
     model, tokenizer = tiny_bert(["rain", "snow", "."], "BertForMaskedLM")
     with torch.no_grad():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from augment_rows import number
-from ccd_case import make_encoder
 from datasets import Dataset
 
 from hf_fairness import encoders
 from hf_fairness.measure import BiasDirection, BiasScore, bias_direction
 from hf_fairness.refine import compensate, replace, subtract
+from support.augment_rows import number
+from support.ccd_case import make_encoder
 
 WHO = ("She", "He", "The nurse", "The boxer", "Nobody", "My mother", "A waiter", "The queen")
 WHAT = ("left early.", "is a lovely nurse.", "fell.", "sings in the rain.", "met his brother.", "broke it.")

@@ -6,13 +6,13 @@ import configparser
 import json
 from pathlib import Path
 
-import fake_hub as hub_module
 import pytest
 from packaging.requirements import Requirement
 
 from hf_fairness.cli import main
 from hf_fairness.cli.push_metrics import PushArguments, _check_card, _requirements, chosen, run, space_files
 from hf_fairness.publishing import MANIFEST
+from support import fake_hub as hub_module
 
 PUSH = """
 import json, sys

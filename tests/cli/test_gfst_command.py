@@ -16,18 +16,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import gfst_world
 import numpy as np
 import pytest
 from datasets import Dataset, load_from_disk
-from gfst_case import SMALL, stages, weights
-from record_case import one_line
 
 from hf_fairness.cli import main
 from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.trainers import GFSTArguments, GFSTConfig
+from support import gfst_world
+from support.gfst_case import SMALL, stages, weights
+from support.record_case import one_line
 
 WORDS = [
     *(f"--{name}={value}" for name, value in SMALL.items()),
@@ -176,14 +176,13 @@ def test_a_killed_command_goes_on_from_its_checkpoint(files, tmp_path):
 PULLED = """
 import sys
 from pathlib import Path
-sys.path.append(sys.argv[1])
 import torch
 from datasets import Dataset, load_from_disk
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-from pulled import check_private, pull, run_card
+from support.pulled import check_private, pull, run_card
 from hf_fairness.cli import main
 
-out, words = Path(sys.argv[2]), sys.argv[3:]
+out, words = Path(sys.argv[1]), sys.argv[2:]
 assert main(words) == 0
 assert main(words) == 0  # nothing has changed
 place, rows = pull("tester/fairer-it"), pull("tester/fairer-it-pairs", "dataset")
@@ -221,7 +220,7 @@ def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
     shutil.copytree(finished[0], out)
     words = ["--push_to_hub", "--hub_model_id", "tester/fairer-it", "--push_artefacts", "pairs"]
     words = command(files, out, *words, parallel="aligned")
-    printed = fake_hub.run(PULLED, Path(__file__).parent.parent, out, *words)
+    printed = fake_hub.run(PULLED, out, *words)
     before, after = stages(finished[0]), stages(out)
     changed = [name for name in before if before[name]["started"] != after[name]["started"]]
     assert changed == ["model"]  # where it is pushed to changes its name alone

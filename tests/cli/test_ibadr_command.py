@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from ibadr_case import write_files
-from record_case import one_line
 
 from hf_fairness.cli import ibadr
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
+from support.ibadr_case import write_files
+from support.record_case import one_line
 
 #: What models that learn little are warned of.
 pytestmark = [

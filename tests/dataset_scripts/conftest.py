@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # for dataset_cases; last, so that it shadows nothing
-from dataset_cases import RAW
+from support.dataset_cases import RAW
 
 
 @pytest.fixture

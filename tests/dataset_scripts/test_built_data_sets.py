@@ -8,10 +8,10 @@ import sys
 
 import datasets
 import pytest
-from dataset_cases import CASES, RAW
 
 from hf_fairness.dataset_scripts import available, builder_class, load
 from hf_fairness.dataset_scripts._base import RawDataset
+from support.dataset_cases import CASES, RAW
 
 #: Of each data set one row of the fixtures, without its id.
 ROWS = {

@@ -8,12 +8,12 @@ from collections import Counter
 import evaluate
 import numpy as np
 import pytest
-from dataset_cases import RAW
-from tiny_bert import tiny_bert
 
 import hf_fairness
 from hf_fairness.dataset_scripts import load
 from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
+from support.dataset_cases import RAW
+from support.tiny_bert import tiny_bert
 
 FAST = {"n_bootstrap": 20}
 

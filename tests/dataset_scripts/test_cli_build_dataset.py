@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from dataset_cases import CASES, RAW
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
 from hf_fairness.cli import main
 from hf_fairness.dataset_scripts import builder_class, load
 from hf_fairness.publishing import MANIFEST
+from support.dataset_cases import CASES, RAW
 
 RESTRICTED = ("jigsaw_unintended_bias", "must_she", "scramble", "twitter_sexism")
 
@@ -164,9 +163,8 @@ from datasets import disable_progress_bars, load_dataset
 from hf_fairness.cli import main
 from hf_fairness.dataset_scripts import load
 
-raw, cache, again, cases, tests = sys.argv[1:6]
-sys.path.append(tests)
-from pulled import pull, run_card
+raw, cache, again, cases = sys.argv[1:5]
+from support.pulled import pull, run_card
 disable_progress_bars()
 for name, config in json.loads(cases).items():
     folder = None if name == "seat" else f"{raw}/{name}"
@@ -188,7 +186,7 @@ print("equal")
 
 def test_every_data_set_comes_back_from_the_hub(fake_hub, tmp_path, cache):
     cases = json.dumps({**{name: case.config for name, case in CASES.items()}, "seat": "6"})
-    printed = fake_hub.run(PUSH_ALL, RAW, cache, tmp_path / "again", cases, Path(__file__).parent.parent)
+    printed = fake_hub.run(PUSH_ALL, RAW, cache, tmp_path / "again", cases)
     assert {len(repo.commits) for repo in fake_hub.repos.values()} == {2}  # the one that makes it, and ours
     assert printed.splitlines()[-1] == "equal"
     assert fake_hub.unknown == []

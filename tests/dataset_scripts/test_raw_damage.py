@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from dataset_cases import CASES, RAW, Case
 
 from hf_fairness.dataset_scripts import load
 from hf_fairness.dataset_scripts._raw import RawDataError
+from support.dataset_cases import CASES, RAW, Case
 
 TABLES = ("csv", "tsv", "bare")
 

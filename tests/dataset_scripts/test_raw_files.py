@@ -13,12 +13,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from dataset_cases import RAW
 
 from hf_fairness.dataset_scripts import builder_class, load
 from hf_fairness.dataset_scripts._description import Config
 from hf_fairness.dataset_scripts._files import LOCK, MissingFilesError, checksums, content_of, find_files
 from hf_fairness.dataset_scripts._raw import RawDataError
+from support.dataset_cases import RAW
 
 
 def find(name: str, folder: Path, config: str | None = None) -> dict[str, list[str]]:

@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from ccd_case import QUICK, make_encoder, stages
-from fake_hub import FakeHub
 
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.text import format_interval, format_number
+from support.ccd_case import QUICK, make_encoder, stages
+from support.fake_hub import FakeHub
 
 ROWS = 96
 COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]

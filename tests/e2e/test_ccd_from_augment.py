@@ -6,10 +6,10 @@ import csv
 import json
 
 import pytest
-from ccd_case import QUICK, make_encoder, stages
-from chat_server import chat_server  # noqa: F401 - a fixture
 
 from hf_fairness.cli import main
+from support.ccd_case import QUICK, make_encoder, stages
+from support.chat_server import chat_server  # noqa: F401 - a fixture
 
 CANARY = "jane.doe@customer.example"
 PEOPLE = ("her brother", "his mother", "the king", "a waitress", "her uncle", "his aunt", "the queen", "my father")

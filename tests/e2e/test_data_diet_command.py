@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from diet_world import BAD, GOOD, rows, vectors
-from record_case import one_line
-from tiny_bert import save_tiny_bert
 
 from hf_fairness.cli import data_diet
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
+from support.diet_world import BAD, GOOD, rows, vectors
+from support.record_case import one_line
+from support.tiny_bert import save_tiny_bert
 
 GRID = [
     *("--first_fractions", "0", "0.5", "1", "--factual_fractions", "0.5", "--counterfactual_fractions", "0.1", "0.3"),

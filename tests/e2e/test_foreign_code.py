@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from datasets import Dataset
-from tiny_bert import save_tiny_bert
 
 import hf_fairness
 from hf_fairness import cli
 from hf_fairness.demo import corpus
+from support.tiny_bert import save_tiny_bert
 
 WORDS = ["he", "she", "they", "is", "a", "nurse", "doctor", "the", "."]
 TEXTS = ["he is a nurse .", "she is a doctor ."]

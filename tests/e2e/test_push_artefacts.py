@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ibadr_case
 import pytest
-from ccd_case import QUICK, make_encoder
-from diet_world import BAD, GOOD
-from diet_world import rows as planted_rows
-from fake_hub import FakeHub, Repo
-from tiny_bert import save_tiny_bert
 
 from hf_fairness.report.merge import own_section
+from support import ibadr_case
+from support.ccd_case import QUICK, make_encoder
+from support.diet_world import BAD, GOOD
+from support.diet_world import rows as planted_rows
+from support.fake_hub import FakeHub, Repo
+from support.tiny_bert import save_tiny_bert
 
 START = """
 import json, sys
 from pathlib import Path
-sys.path.append(sys.argv[1])
 import numpy as np
 from datasets import load_dataset, load_from_disk
-from pulled import check_private, pull, run_card
+from support.pulled import check_private, pull, run_card
 from hf_fairness.cli import main
 
-out = Path(sys.argv[2])
-words = json.loads(sys.argv[3])
+out = Path(sys.argv[1])
+words = json.loads(sys.argv[2])
 assert main(words) == 0
 assert main(words) == 0  # nothing has changed
 """
@@ -33,13 +32,13 @@ CCD = """
 from peft import PeftModel
 from transformers import AutoModel
 place = pull("tester/it")
-check_private(place, str(out), sys.argv[4])
+check_private(place, str(out), sys.argv[3])
 theirs, ours = run_card(place), run_card(out / "model")
 np.testing.assert_allclose(theirs["embeddings"], ours["embeddings"], atol=1e-6)
 texts = {"input_ids": theirs["model"].tokenize(["She sings."])["input_ids"]}
-adapted = PeftModel.from_pretrained(AutoModel.from_pretrained(sys.argv[4]), place / "adapter").eval()
+adapted = PeftModel.from_pretrained(AutoModel.from_pretrained(sys.argv[3]), place / "adapter").eval()
 merged = AutoModel.from_pretrained(place).eval()
-base = AutoModel.from_pretrained(sys.argv[4]).eval()
+base = AutoModel.from_pretrained(sys.argv[3]).eval()
 state = lambda model: model(**texts).last_hidden_state.detach().numpy()
 np.testing.assert_allclose(state(adapted), state(merged), atol=1e-5)
 assert np.abs(state(base) - state(merged)).max() > 1e-3
@@ -57,7 +56,7 @@ for folder in (place, writer, pool):
 theirs, ours = run_card(place), run_card(out / "model")
 np.testing.assert_allclose(theirs["logits"].detach(), ours["logits"].detach(), atol=1e-6)
 assert theirs["label"] == ours["label"] in ("entailment", "neutral", "contradiction")
-last = out / "generator-1" / sys.argv[4]
+last = out / "generator-1" / sys.argv[3]
 given = run_card(writer)
 model = AutoModelForCausalLM.from_pretrained(last)
 np.testing.assert_allclose(
@@ -73,7 +72,7 @@ DIET = """
 place, kept = pull("tester/it"), pull("tester/it-rows", "dataset")
 for folder in (place, kept):
     check_private(folder, str(out.parent))
-theirs, ours, mode = run_card(place), run_card(out / "model"), sys.argv[4]
+theirs, ours, mode = run_card(place), run_card(out / "model"), sys.argv[3]
 rows = run_card(kept)["rows"]["train"]
 if mode == "fast":
     np.testing.assert_allclose(theirs["probabilities"], ours["probabilities"], atol=1e-6)
@@ -88,11 +87,11 @@ else:
 if mode == "lora":
     from peft import PeftModel
     from transformers import AutoModelForSequenceClassification
-    base = AutoModelForSequenceClassification.from_pretrained(sys.argv[5])
+    base = AutoModelForSequenceClassification.from_pretrained(sys.argv[4])
     adapted = PeftModel.from_pretrained(base, place / "adapter").eval()
     batch = theirs["tokenizer"]("She was kind.", return_tensors="pt")
     np.testing.assert_allclose(adapted(**batch).logits.detach(), theirs["logits"].detach(), atol=1e-5)
-texts = load_dataset("csv", data_files=sys.argv[6], split="train")
+texts = load_dataset("csv", data_files=sys.argv[5], split="train")
 labels = dict(zip(texts["text"], map(str, texts["label"])))
 for row in rows:
     label = rows.features["label"].int2str(row["label"])
@@ -108,8 +107,7 @@ def push(hub: FakeHub, out: Path, words: list[str], then: str, *more: object) ->
     """Run a command that pushes, twice, and then code that compares."""
     import json
 
-    tests = Path(__file__).resolve().parent.parent
-    return hub.run(START + then, tests, out, json.dumps([*map(str, words)]), *more, timeout=900)
+    return hub.run(START + then, out, json.dumps([*map(str, words)]), *more, timeout=900)
 
 
 def commits(hub: FakeHub) -> dict[str, int]:

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from ccd_case import QUICK, make_encoder, stages
 
 from hf_fairness import attributes
 from hf_fairness.cli import main
 from hf_fairness.record import Record
+from support.ccd_case import QUICK, make_encoder, stages
 
 #: In each text of the person's.
 SECRET = "Case 4711"

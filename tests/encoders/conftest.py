@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tiny_bert import tiny_bert, tiny_tokenizer
+
+from support.tiny_bert import tiny_bert, tiny_tokenizer
 
 WORDS = [
     "the",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from chat_server import chat_server  # noqa: F401 - a fixture
 
 from hf_fairness.generation import LLMConfig, Rewriter
+from support.chat_server import chat_server  # noqa: F401 - a fixture
 
 
 @pytest.fixture

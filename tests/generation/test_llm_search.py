@@ -27,7 +27,7 @@ FORGOTTEN = {"king", "uncle", "waiter"}
 @pytest.fixture
 def correct():
     """Corrections by the rules without any word forgotten; remembers what it was asked for."""
-    from chat_server import WORDS, variants_of
+    from support.chat_server import WORDS, variants_of
 
     asked: list[str] = []
 

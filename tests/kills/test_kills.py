@@ -1,7 +1,7 @@
 """Every command, killed at random moments and run again, leaves what an undisturbed run leaves, and nothing else.
 
 ``HF_FAIRNESS_KILLS=256 pytest tests/kills`` kills each command so often (20 times by default);
-``python tests/kills/kills.py --help`` tries single ones.
+``PYTHONPATH=tests python -m support.kills --help`` tries single ones.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from kill_world import NAMES, make_command
 
-SCRIPT = Path(__file__).parent / "kills.py"
+from support.kill_world import NAMES, make_command
+from support.launch import environment
+
 KILLS = int(os.environ.get("HF_FAIRNESS_KILLS", "20"))
-ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ENVIRONMENT = environment(MKL_NUM_THREADS="1")
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,12 @@ def trials(tmp_path_factory) -> dict[str, dict]:
     """What the script found, by command."""
     folder = tmp_path_factory.mktemp("kills")
     words = ["--kills", str(KILLS), "--jobs", "2", "--folder", str(folder)]
-    environment = {**ENVIRONMENT, "HF_DATASETS_CACHE": str(folder / "cache")}
-    done = subprocess.run([sys.executable, SCRIPT, *words], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "support.kills", *words],
+        env={**ENVIRONMENT, "HF_DATASETS_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+    )
     assert (folder / "results.json").is_file(), done.stderr[-3000:]
     return {found["command"]: found for found in json.loads((folder / "results.json").read_text())}
 

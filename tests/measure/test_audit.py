@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_bert import save_tiny_bert
 
 from hf_fairness.encoders import FunctionEncoder, RememberingEncoder
 from hf_fairness.measure import audit
+from support.tiny_bert import save_tiny_bert
 
 QUICK = {"n_samples": 50, "n_bootstrap": 20, "seat_tests": ["6"]}
 #: The texts of the pairs are those of the variants and of a SEAT test.

@@ -10,7 +10,6 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_bert import tiny_bert
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder, input_embeddings
@@ -19,6 +18,7 @@ from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direc
 from hf_fairness.measure.encoder.bias_pairs import EXTENDED, oriented_pairs, swapped_pairs, two_groups, word_pairs
 from hf_fairness.measure.encoder.bias_score import bias_score
 from hf_fairness.utils import FairnessWarning
+from support.tiny_bert import tiny_bert
 
 VECTORS = {
     "he": [-1.0, 0.0, 0.2],

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tiny_bert import save_tiny_bert, tiny_bert, tiny_tokenizer
-from tiny_gpt2 import WORDS as GPT2_WORDS
-from tiny_gpt2 import save_tiny_gpt2
 
 from hf_fairness.measure.language_model.token_scores import CausalModel, MaskedModel, Query
 from hf_fairness.measure.models import open_language_model
+from support.tiny_bert import save_tiny_bert, tiny_bert, tiny_tokenizer
+from support.tiny_gpt2 import WORDS as GPT2_WORDS
+from support.tiny_gpt2 import save_tiny_gpt2
 
 WORDS = ["the", "a", "man", "woman", "nurse", "doctor", "is", "was", "kind", "tired", "##ly", "##s", "and", "."]
 TEXTS = [

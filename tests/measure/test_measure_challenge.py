@@ -7,12 +7,12 @@ from collections import Counter
 
 import datasets
 import pytest
-from tiny_bert import save_tiny_bert, tiny_bert
 
 from hf_fairness.measure.classifier.challenge import challenge_accuracy
 from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS, COLUMNS, ChallengeSet, read_challenge_set
 from hf_fairness.measure.classifier.pair_classifier import classify_pairs, name_labels
 from hf_fairness.utils import FairnessWarning
+from support.tiny_bert import save_tiny_bert, tiny_bert
 
 FAST = {"n_bootstrap": 50}
 FEVER = {

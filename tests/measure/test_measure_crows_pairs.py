@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 import torch
 from datasets import ClassLabel, Dataset, Features, Value
-from tiny_bert import tiny_bert
-from tiny_gpt2 import WORDS as GPT2_WORDS
-from tiny_gpt2 import save_tiny_gpt2
 
 from hf_fairness.measure.language_model import benchmark_items
 from hf_fairness.measure.language_model.crows_pairs import (
@@ -22,6 +19,9 @@ from hf_fairness.measure.language_model.crows_pairs import (
     score_pairs,
     shared_tokens,
 )
+from support.tiny_bert import tiny_bert
+from support.tiny_gpt2 import WORDS as GPT2_WORDS
+from support.tiny_gpt2 import save_tiny_gpt2
 
 WORDS = ["she", "he", "is", "a", "nurse", "kind", "old", "young", "person", "was", "very", "tired", "lady", "man", "."]
 ROWS = [

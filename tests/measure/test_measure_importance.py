@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
-from tiny_bert import tiny_bert, tiny_tokenizer
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap
 from hf_fairness.measure.classifier.classifier import Classifier
@@ -26,6 +21,8 @@ from hf_fairness.measure.classifier.importance import NAMES, example_scores, log
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.scores.importance import el2n
 from hf_fairness.utils import FairnessWarning
+from support.launch import launch
+from support.tiny_bert import tiny_bert, tiny_tokenizer
 
 WORDS = ["he", "she", "the", "man", "woman", "king", "queen", "nurse", "is", "was", "kind", "angry", "and", "rain", "."]
 TEXTS = [
@@ -297,9 +294,6 @@ def test_a_head_that_reads_nothing_has_no_ge(minilm_path):
     assert not example_scores(opened.model, rows, read_pairs(rows), **options)["ge"].any()
 
 
-SCRIPT = str(Path(__file__).parent / "two_processes_scores.py")
-
-
 @pytest.fixture(scope="module")
 def launched(tmp_path_factory, live, rows):
     """What each process of a launch of one and of two found."""
@@ -307,11 +301,9 @@ def launched(tmp_path_factory, live, rows):
     for part in live:
         part.save_pretrained(folder / "model")
     rows.save_to_disk(str(folder / "data"))
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    for start in ([], ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]):
-        words = [sys.executable, *start, SCRIPT, str(folder / "model"), str(folder / "data"), str(folder)]
-        done = subprocess.run(words, env=environment, cwd=folder, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr[-4000:]
+    for processes in (1, 2):
+        words = (folder / "model", folder / "data", folder)
+        launch("support.scores_two_processes", *words, processes=processes, folder=folder)
     return {name: dict(np.load(folder / f"{name}.npz")) for name in ("1-0", "2-0", "2-1")}
 
 

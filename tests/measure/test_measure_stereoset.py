@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 import torch
 from datasets import ClassLabel, Dataset, Features, List, Value
-from tiny_bert import tiny_bert
-from tiny_gpt2 import WORDS as GPT2_WORDS
-from tiny_gpt2 import save_tiny_gpt2
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
 from hf_fairness.measure.language_model import benchmark_items
@@ -26,6 +23,9 @@ from hf_fairness.measure.language_model.stereoset import (
 )
 from hf_fairness.measure.models import open_language_model
 from hf_fairness.scores.stereoset import LABELS
+from support.tiny_bert import tiny_bert
+from support.tiny_gpt2 import WORDS as GPT2_WORDS
+from support.tiny_gpt2 import save_tiny_gpt2
 
 WORDS = [
     "the",

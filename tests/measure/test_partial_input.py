@@ -7,7 +7,6 @@ import json
 
 import numpy as np
 import pytest
-from bias_case import ARTEFACTS, make_classifier, make_pairs
 from datasets import ClassLabel, Dataset
 
 from hf_fairness.measure.classifier.artefacts import anti_artefact_rows, anti_artefact_share
@@ -15,6 +14,7 @@ from hf_fairness.measure.classifier.leakage import ngram_overlap, overlapping_ro
 from hf_fairness.measure.classifier.partial_input import partial_input, partial_input_change
 from hf_fairness.measure.classifier.text_learners import TextLearner, fold_numbers
 from hf_fairness.refine import TextFeatures, ZTest, z_filter, z_table
+from support.bias_case import ARTEFACTS, make_classifier, make_pairs
 
 
 def numbered(rows):

@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_translator import toy_model, toy_pairs, toy_rows, toy_tokenizer
 
 from hf_fairness.measure.translator.translation import TranslationConfig, length_batches, translate
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.utils import FairnessWarning
+from support.toy_translator import toy_model, toy_pairs, toy_rows, toy_tokenizer
 
 SOURCES = [source for source, _ in toy_pairs()[:40]]
 

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 from datasets import Dataset
-from real_translators import CODES, KINDS, real_translator
 
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
@@ -15,6 +14,7 @@ from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.trainers.gfst.models import check_translator
 from hf_fairness.trainers.gfst.training import encode_pairs
+from support.real_translators import CODES, KINDS, real_translator
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 PAIRS = {"source": ["the cat sees.", "the dog."], "target": ["il gatto vede.", "il cane."]}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import evaluate
 import pytest
-from tiny_bert import tiny_bert
-from tiny_gpt2 import save_tiny_gpt2
 
 import hf_fairness
 from hf_fairness.measure.language_model.crows_pairs import crows_pairs, read_crows_pairs
+from support.tiny_bert import tiny_bert
+from support.tiny_gpt2 import save_tiny_gpt2
 
 ROWS = [{"stereo_antistereo": way, "bias_type": kind} for way in ("stereo", "antistereo") for kind in ("age", "gender")]
 SCORES = [[-3.0, -1.0], [-2.5, -3.5], [-1.0, -2.0], [-4.0, -4.0]]

@@ -13,12 +13,12 @@ import evaluate
 import numpy as np
 import pytest
 from datasets import Dataset
-from metric_case import FOLDER, METRICS, case_of, compute
-from tiny_bert import tiny_bert
 from transformers import Trainer, TrainingArguments
 
 import hf_fairness
 from hf_fairness import modules
+from support.metric_case import FOLDER, METRICS, case_of, compute
+from support.tiny_bert import tiny_bert
 
 GROUPS = ["female", "male"] * 16
 

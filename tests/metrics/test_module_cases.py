@@ -9,17 +9,17 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import evaluate
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from metric_case import FOLDER, METRICS, case_of, compute
+
+from support.launch import environment
+from support.metric_case import FOLDER, METRICS, case_of, compute
 
 KINDS = ("empty", "one group", "constant predictor", "all unknown", "nan", "length mismatch", "multiclass")
 
@@ -230,12 +230,12 @@ def test_pages_build_and_measure(minilm_path):
         for name in METRICS
     }
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("run_pages.py"))],
+        [sys.executable, "-m", "support.run_pages"],
         input=json.dumps(inputs),
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"},
+        env=environment(GRADIO_ANALYTICS_ENABLED="False"),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])

@@ -7,10 +7,10 @@ import json
 
 import evaluate
 import pytest
-from tiny_bert import tiny_bert
 
 import hf_fairness
 from hf_fairness.measure.language_model.stereoset import read_stereoset, stereoset
+from support.tiny_bert import tiny_bert
 
 ROWS = [{"target": name, "bias_type": "profession"} for name in ("chef", "chef", "poet")]
 SCORES = [[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.5, 1.0, 2.0]]

@@ -6,11 +6,11 @@ import copy
 from typing import Any
 
 import pytest
-from record_case import through_json, verdicts
 
 from hf_fairness.report import card_metadata, card_section, render_html, summarize, text_report, write_report
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.gfst_record import cautions, gfst_record, kept_table
+from support.record_case import through_json, verdicts
 
 GROUPS = ["male", "female"]
 

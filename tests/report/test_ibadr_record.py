@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 
 import pytest
-from record_case import through_json, verdicts
 
 from hf_fairness.report import card_section, render_html, summarize, text_report
 from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.ibadr_record import arm_name, ibadr_record, sweep_record
+from support.record_case import through_json, verdicts
 
 
 def entry(value, width=0.02):

@@ -6,11 +6,11 @@ import dataclasses
 import re
 
 import pytest
-from tiny_record import LESS, MORE, SAME, measure, record
 
 from hf_fairness.record import Measure
 from hf_fairness.report import audit_record, render_html
 from hf_fairness.report.overview import MOST, Strip, strips
+from support.tiny_record import LESS, MORE, SAME, measure, record
 
 
 def only(each: Measure) -> Strip:

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
-from tiny_record import LESS, SAME, measure, record
 
 from hf_fairness.record import Record
 from hf_fairness.report import (
@@ -26,6 +25,7 @@ from hf_fairness.report import (
     write_report,
 )
 from hf_fairness.report.markdown import escape_markdown
+from support.tiny_record import LESS, SAME, measure, record
 
 CARD = """---
 # a comment of the author

@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tiny_record import LESS, measure, record
 
 from hf_fairness.record import Record, Table
 from hf_fairness.report import audit_record, plain, render_html, write_report
 from hf_fairness.report.overview import strips
 from hf_fairness.report.plots import loss_series
 from hf_fairness.report.text import format_interval, format_number
+from support.tiny_record import LESS, measure, record
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 

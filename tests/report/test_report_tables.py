@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tiny_record import LESS, MORE, SAME, measure, record
 
 from hf_fairness.record import Gap, Table
 from hf_fairness.report import audit_record
 from hf_fairness.report.tables import Grid, grids, shown_arms, text_rows
+from support.tiny_record import LESS, MORE, SAME, measure, record
 
 
 def by_title(found) -> dict[str, Grid]:

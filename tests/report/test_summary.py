@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tiny_record import LESS, MORE, SAME, measure, record
 
 from hf_fairness.record import Measure, Record
 from hf_fairness.report import audit_record, summarize
+from support.tiny_record import LESS, MORE, SAME, measure, record
 
 
 def headline(*measures: Measure, **more) -> str:

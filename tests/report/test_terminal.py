@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tiny_record import LESS, MORE, SAME, measure, record
 
 from hf_fairness.report import audit_record, text_report
 from hf_fairness.report.text import format_interval, format_number
+from support.tiny_record import LESS, MORE, SAME, measure, record
 
 
 def table(text: str) -> list[str]:

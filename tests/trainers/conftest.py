@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from datasets import Dataset
-from tiny_bert import save_tiny_bert
+
+from support.tiny_bert import save_tiny_bert
 
 JOBS = [
     "nurse",

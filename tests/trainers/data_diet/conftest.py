@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from data_diet_case import BATCH, long_rows, make_classifier, tokenize
 from transformers import TrainingArguments
+
+from support.data_diet_case import BATCH, long_rows, make_classifier, tokenize
 
 
 @pytest.fixture(autouse=True)

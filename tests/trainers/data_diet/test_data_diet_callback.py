@@ -8,16 +8,6 @@ import random
 import numpy as np
 import pytest
 import torch
-from data_diet_case import (
-    BATCH,
-    assert_equal_weights,
-    long_rows,
-    make_classifier,
-    make_trainer,
-    tokenize,
-    weights,
-    wide_rows,
-)
 from datasets import Dataset
 from transformers import DataCollatorWithPadding, Trainer, TrainerCallback
 
@@ -27,6 +17,16 @@ from hf_fairness.scores.rankings import keep
 from hf_fairness.trainers import GEPruningCallback
 from hf_fairness.trainers.data_diet.config import PruningSettings
 from hf_fairness.trainers.data_diet.sampler import KeptRowsSampler
+from support.data_diet_case import (
+    BATCH,
+    assert_equal_weights,
+    long_rows,
+    make_classifier,
+    make_trainer,
+    tokenize,
+    weights,
+    wide_rows,
+)
 
 ROWS = 120
 

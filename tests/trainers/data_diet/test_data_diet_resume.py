@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from data_diet_case import BATCH, assert_equal_weights, live, make_classifier, make_trainer, tokenize, weights
 from datasets import Dataset
 from transformers import Trainer
 
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.trainers import GEPruningCallback
+from support.data_diet_case import BATCH, assert_equal_weights, live, make_classifier, make_trainer, tokenize, weights
 
 
 def run_whole_and_resumed(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gfst_world
 import pytest
 import torch
-from gfst_case import arguments, config
 
 from hf_fairness.trainers import run_gfst
+from support import gfst_world
+from support.gfst_case import arguments, config
 
 
 @pytest.fixture(autouse=True, scope="session")

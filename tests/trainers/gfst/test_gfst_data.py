@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-import gfst_world
 import pytest
 from datasets import Dataset
 
 from hf_fairness.filters import SourceGender
 from hf_fairness.trainers.gfst.data import GroupReason, as_rows, drawn, joined, kept, per_group
 from hf_fairness.trainers.gfst.recipe import shown_name
+from support import gfst_world
 
 
 def rows(n: int) -> Dataset:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
-from gfst_case import stages, weights
+
+from support.gfst_case import stages, weights
+from support.launch import launch
 
 BATCH = 32
 
@@ -47,13 +45,8 @@ def test_two_processes_train_what_one_trains(run_in, initial, lexicon, parallel,
         "train",
     ]
     words += ["--per_device_train_batch_size", BATCH // 2, "--max_pairs", 32, "--min_pairs", 5, "--num_beams", 1]
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "hf_fairness", "gfst"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    done = subprocess.run(
-        [sys.executable, *launch, *map(str, words)], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.count("balanced, 32 of each group") == 1  # the first process alone prints
+    printed = launch("hf_fairness", "gfst", *words, processes=2, timeout=300)
+    assert printed.count("balanced, 32 of each group") == 1  # the first process alone prints
     run_in(tmp_path / "one", max_pairs=32, arms=["none"], until="train")
     made, alone = stages(tmp_path / "both"), stages(tmp_path / "one")
     assert all(stage["status"] == "done" for stage in made.values())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import gfst_world
 import pytest
 from datasets import Dataset
-from gfst_case import arguments, config
 
 from hf_fairness.filters import TooFewPairsError
 from hf_fairness.trainers import GFSTArguments, run_gfst
+from support import gfst_world
+from support.gfst_case import arguments, config
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 
@@ -73,7 +73,7 @@ def test_what_is_missing_is_named(gfst, settings, message):
 
 
 def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
-    from tiny_bert import save_tiny_bert
+    from support.tiny_bert import save_tiny_bert
 
     with pytest.raises(ValueError, match="expected an encoder-decoder"):
         gfst(model_name_or_path=save_tiny_bert(tmp_path / "bert", ["she", "he"]))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import gfst_world
 import pytest
-from gfst_case import arguments, config
-from real_translators import CODES, real_translator
 
 from hf_fairness.measure.translator import translation
 from hf_fairness.trainers import run_gfst
 from hf_fairness.trainers.gfst import training as gfst_training
+from support import gfst_world
+from support.gfst_case import arguments, config
+from support.real_translators import CODES, real_translator
 
 pytestmark = pytest.mark.filterwarnings("ignore:RandST has", "ignore:.*more than .* tokens")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gfst_world
 import numpy as np
 import pytest
 from datasets import Dataset, load_from_disk
-from gfst_case import arguments, config, shows, stages, weights
 from safetensors.numpy import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.trainers import run_gfst
 from hf_fairness.utils import FairnessWarning
+from support import gfst_world
+from support.gfst_case import arguments, config, shows, stages, weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-import gfst_world
 import pytest
 from datasets import load_from_disk
-from gfst_case import arguments, config, shows, stages
-from record_case import through_json, verdicts
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.measure.translator.translation import translate
@@ -17,6 +14,9 @@ from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.trainers import run_gfst
+from support import gfst_world
+from support.gfst_case import arguments, config, shows, stages
+from support.record_case import through_json, verdicts
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 ARMS = ["randst", "no_target_filter", "female"]

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 from datasets import load_from_disk
-from gfst_case import stages, weights
 
 from hf_fairness import runs
 from hf_fairness.trainers.gfst.arguments import STAGES
+from support.gfst_case import stages, weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 ORDER = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ibadr_case import make_case
+
+from support.ibadr_case import make_case
 
 
 @pytest.fixture(scope="session")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import runpy
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "ibadr_two_processes.py"
+from support import ibadr_two_processes
+from support.launch import launch
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +19,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(folder, tmp_path_factory):
     """What happened, by number of processes."""
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "IBADR_WHOLE": "1",
-    }
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*launch, str(SCRIPT), str(folder)], env=environment, capture_output=True, text=True, timeout=400
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    launch("support.ibadr_two_processes", folder, processes=2, timeout=400, IBADR_WHOLE="1")
     alone = tmp_path_factory.mktemp("one")
-    runpy.run_path(str(SCRIPT))["main"](alone)
+    ibadr_two_processes.main(alone)
     places = {1: alone, 2: folder}
     return {number: json.loads((place / "found.json").read_text()) for number, place in places.items()}
 

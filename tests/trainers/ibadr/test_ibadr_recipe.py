@@ -8,7 +8,6 @@ import shutil
 import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
-from record_case import through_json, verdicts
 from transformers import AutoConfig
 
 from hf_fairness.cli.show import print_report
@@ -20,6 +19,7 @@ from hf_fairness.runs import Run
 from hf_fairness.trainers.ibadr.guards import LabelsAtChanceError
 from hf_fairness.trainers.ibadr.pool import ACCEPTED, REJECTED, read_rows
 from hf_fairness.utils import FairnessWarning
+from support.record_case import through_json, verdicts
 
 #: What models that learn little are warned of.
 pytestmark = [

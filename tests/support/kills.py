@@ -1,0 +1,284 @@
+"""Kill a command at random moments, run it again, and compare what it leaves with what an undisturbed run leaves.
+
+    PYTHONPATH=tests python -m support.kills --kills 256 --only ccd gfst --jobs 2
+
+One process loads the libraries and is forked for every run, so that a run costs what the command does and no import.
+The moments are drawn evenly over the time of an undisturbed run; a kill is SIGKILL of the whole process group.
+After each kill the same command runs to its end. Its files must then be those of the undisturbed run, byte by byte
+but for what a clock says (`TIMES`, `CLOCK`), under the same names: nothing is left in the output or beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from support.kill_world import NAMES, Command, make_command
+
+#: Entries of JSON files that a clock decides.
+TIMES = re.compile(r"(date|started|seconds|.*_seconds|.*runtime|.*_per_second|.*_time|training_hours)$")
+#: Entries of the manifest that are made from such entries.
+OVER_TIMES = ("key", "files_key", "bytes")
+#: What a clock decides in text files.
+CLOCK = re.compile(
+    rb"seconds(: |</dt><dd>)[\d.]+|\d{4}-\d\d-\d\d(T[\d:+.]+)?"
+    rb"|\d+(\.\d+)?(e-\d+)? ?(ms|s|seconds?|minutes?|min|h|hours?)\b"
+)
+
+
+def load() -> None:
+    """Import what commands import; threads of a pool would not live on in a fork."""
+    import torch
+
+    torch.set_num_threads(1)
+    import matplotlib.pyplot  # noqa: F401
+    import sacrebleu  # noqa: F401
+    import sentence_transformers  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
+    import transformers.models.bert
+    import transformers.models.gpt2
+    import transformers.models.marian  # noqa: F401
+
+    from hf_fairness import trainers
+    from hf_fairness.cli import COMMANDS
+
+    for name in trainers.__all__:
+        getattr(trainers, name)
+    for command in COMMANDS:
+        __import__(f"hf_fairness.cli.{command.replace('-', '_')}")
+
+
+def fork(words: list[str], log: Path) -> int:
+    """Start a command in a process group of its own; returns its id."""
+    child = os.fork()
+    if child:
+        return child
+    status = 70
+    try:
+        os.setsid()
+        stream = log.open("w")
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+        sys.stdout = sys.stderr = stream
+        warnings.simplefilter("ignore")
+        from hf_fairness.cli import main
+
+        status = main(words)
+        stream.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def finish(child: int) -> int:
+    """Wait for a process; returns its status, -9 if it was killed."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_after(child: int, seconds: float) -> bool:
+    """Kill a process group after a time; False if it had ended before."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.005))
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            finish(child)
+            return False
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # before it had a group of its own
+        os.kill(child, signal.SIGKILL)
+    return finish(child) == -signal.SIGKILL
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Key of the content of each file below a folder, without what a clock says; folders have the key of nothing."""
+    return {
+        str(path.relative_to(folder)): "" if path.is_dir() else hashlib.sha256(content(path)).hexdigest()
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def content(path: Path) -> bytes:
+    """Bytes of a file that do not depend on a clock."""
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        return json.dumps(timeless(json.loads(data)), sort_keys=False).encode()
+    if path.suffix in (".md", ".html"):
+        return CLOCK.sub(b"TIME", data)
+    return data
+
+
+def timeless(value: Any) -> Any:
+    """JSON without the entries that a clock decides; keys over files and results with such entries go with them."""
+    if isinstance(value, dict):
+        kept = {k: item for k, item in value.items() if not TIMES.fullmatch(k) and k not in OVER_TIMES}
+        return {k: timeless(item) for k, item in kept.items()}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def differences(found: dict[str, str], wanted: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Files that differ or are missing; names that should not be there."""
+    differ = [name for name, key in wanted.items() if found.get(name, "missing") != key]
+    return differ, [name for name in found if name not in wanted]
+
+
+class Trial:
+    """One command in a folder of its own.
+
+    Args:
+        name: of the command.
+        folder: for its data and outputs.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder = name, folder
+        self.place = folder / "place"
+        self.command = self._make()
+        self.seconds = 0.0
+
+    def _make(self) -> Command:
+        """Make data and models in a fork, so that this process computes nothing."""
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):
+                    made = make_command(self.name, self.folder / "data")
+                os.write(write, json.dumps(vars(made)).encode())
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(write)
+        with os.fdopen(read) as stream:
+            text = stream.read()
+        if finish(child):
+            raise RuntimeError(f"the data of {self.name} could not be made")
+        return Command(**json.loads(text))
+
+    def run(self, words: list[str] | None = None) -> None:
+        """Run the command to its end.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        log = self.folder / "log.txt"
+        line = self.command.line(self.command.words if words is None else words, self.place / "out")
+        status = finish(fork(line, log))
+        said = log.read_text(errors="replace")
+        if status and not (self.command.again and self.command.again in said):
+            raise RuntimeError(f"{' '.join(line)} ended with {status}:\n{said[-3000:]}")
+
+    def begin(self) -> None:
+        """An empty place, or one with an older output."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir(parents=True)
+        if self.command.before:
+            self.run(self.command.before)
+
+    def wanted(self) -> dict[str, str]:
+        """What an undisturbed run leaves; the first of two warms the caches of `datasets`, the second is timed."""
+        trees = []
+        for _ in range(2):
+            self.begin()
+            start = time.monotonic()
+            self.run()
+            self.seconds = time.monotonic() - start
+            trees.append(tree(self.place))
+            shutil.copytree(self.place, self.folder / f"undisturbed-{len(trees)}", symlinks=True)
+        differ, more = differences(*trees)
+        if differ or more:
+            raise RuntimeError(f"two undisturbed runs of {self.name} differ: {differ + more}")
+        return trees[1]
+
+    def kill(self, moment: float) -> bool:
+        """Run and kill at a moment; False if the command had ended."""
+        self.begin()
+        line = self.command.line(self.command.words, self.place / "out")
+        return kill_after(fork(line, self.folder / "killed.txt"), moment)
+
+
+def try_command(name: str, folder: Path, n_kills: int, seed: int) -> dict[str, Any]:
+    """Kill one command again and again; returns what was found."""
+    start = time.monotonic()
+    trial = Trial(name, folder)
+    wanted = trial.wanted()
+    moments, seconds = random.Random(f"{seed} {name}"), trial.seconds
+    found: dict[str, Any] = {"command": name, "kills": 0, "equal": 0, "left_over": 0, "failures": []}
+    for number in range(n_kills):
+        while not trial.kill(moment := moments.random() * seconds):
+            seconds *= 0.9  # it was quicker than the run that was timed
+        found["kills"] += 1
+        try:
+            trial.run()
+            differ, more = differences(tree(trial.place), wanted)
+        except RuntimeError as error:
+            differ, more = [str(error)], []
+        found["equal"] += not differ
+        found["left_over"] += bool(more)
+        if differ or more:
+            kept = folder / f"failure-{number}"
+            shutil.copytree(trial.place, kept)
+            found["failures"].append({"moment": moment, "differ": differ, "left_over": more, "kept": str(kept)})
+    return {**found, "n": n_kills, "run_seconds": trial.seconds, "seconds": time.monotonic() - start}
+
+
+def main() -> int:
+    """Run the trials; prints a line for each command, and writes what was found as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20, help="kills of each command")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="commands to try")
+    parser.add_argument("--jobs", type=int, default=1, help="commands at a time")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--folder", type=Path, required=True, help="for data and outputs")
+    options = parser.parse_args()
+    options.folder = options.folder.resolve()
+    load()
+
+    def one(name: str) -> dict[str, Any]:
+        """In a process of its own: forks and waits of several commands do not mix."""
+        folder = options.folder / re.sub(r"\W+", "-", name)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        child = os.fork()
+        if child == 0:
+            try:
+                found = try_command(name, folder, options.kills, options.seed)
+            except BaseException as error:
+                found = {"command": name, "error": f"{type(error).__name__}: {error}"}
+            (folder / "found.json").write_text(json.dumps(found, indent=2))
+            os._exit(0)
+        finish(child)
+        return json.loads((folder / "found.json").read_text())
+
+    results = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for found in pool.map(one, options.only):
+            results.append(found)
+            print(json.dumps({key: value for key, value in found.items() if key != "failures"}), flush=True)
+            for failure in found.get("failures", []):
+                print("   ", json.dumps(failure)[:1500], flush=True)
+    (options.folder / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    return int(any(found.get("equal") != options.kills or found["left_over"] for found in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
