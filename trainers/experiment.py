@@ -283,9 +283,8 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
 
     Returns:
         ``arms``: how each was trained; ``results``: set -> arm -> numbers; ``comparisons``: set -> ``"a - b"`` -> what
-        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``;
-        ``record``; ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what `publishing.publish`
-        takes.
+        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``; ``record``;
+        ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what `publishing.publish` takes.
     """
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
