@@ -99,6 +99,7 @@ class Fitted:
 class Scored:
     """What a set says of an arm: its numbers, and the folder where it left its items for paired comparisons."""
 
+    arm: str
     result: Mapping[str, Any]
     folder: Path
 
@@ -283,8 +284,8 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
 
     Returns:
         ``arms``: how each was trained; ``results``: set -> arm -> numbers; ``comparisons``: set -> ``"a - b"`` -> what
-        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``; ``record``;
-        ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what `publishing.publish` takes.
+        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``;
+        ``record``; ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what can be published.
     """
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
@@ -360,27 +361,29 @@ def _slug(label: str) -> str:
 
 
 def _trial(method: Method) -> Found:
-    """Fit all arms in an order in which each has what it needs, measure them, and compare them."""
+    """Fit each arm, in an order in which it has what it needs, and measure it; then compare."""
     method.prepare()
-    plans = {plan.arm.name: plan for plan in method.arms()} if method.wants("fit") else {}
-    found = Found(plans)
-    order = list(TopologicalSorter({name: plan.needs for name, plan in plans.items()}).static_order())
-    for place, name in enumerate(order, start=1):
-        logger.info("Arm %d of %d: %s", place, len(order), plans[name].arm.title)
+    found = Found({plan.arm.name: plan for plan in method.arms()} if method.wants("fit") else {})
+    needs = {name: [each for each in plan.needs if each in found.plans] for name, plan in found.plans.items()}
+    sets = list(method.sets()) if found.plans and method.wants("measure") else []
+    scored: dict[str, tuple[dict[str, Any], Path]] = {}
+    for place, name in enumerate(TopologicalSorter(needs).static_order(), start=1):
+        logger.info("Model %d of %d: %s", place, len(needs), found.plans[name].arm.title)
         found.fitted[name] = method.fit(name, found.fitted)
-    found.fitted = {name: found.fitted[name] for name in plans}
-    if not found.fitted or not method.wants("measure"):
-        return found
-    sets = list(method.sets())
-    scored = {name: _score(method, fitted, sets) for name, fitted in found.fitted.items()}
+        if sets:
+            scored[name] = _score(method, found.fitted[name], sets)
+    found.fitted = {name: found.fitted[name] for name in found.plans}
     for each in sets:
-        found.results[each.name] = {
-            name: results[each.name] for name, (results, _) in scored.items() if each.name in results
-        }
-    pairs = [(name, other) for name, plan in plans.items() for other in plan.against if other in plans]
-    if pairs:
-        found.comparisons = _compare(method, sets, scored, pairs)
+        by_arm = {name: scored[name][0] for name in found.plans}
+        found.results[each.name] = {name: one[each.name] for name, one in by_arm.items() if each.name in one}
+    if sets:
+        found.comparisons = _compare(method, sets, scored, _pairs(found))
     return found
+
+
+def _pairs(found: Found) -> list[tuple[str, str]]:
+    """Which arms are compared."""
+    return [(name, other) for name, plan in found.plans.items() for other in plan.against if other in found.plans]
 
 
 def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dict[str, Any], Path]:
@@ -408,7 +411,7 @@ def _compare(
 
     def one(each: EvalSet, name: str) -> Scored:
         results, folder = scored[name]
-        return Scored(results[each.name], folder)
+        return Scored(name, results[each.name], folder)
 
     def work(folder: Path) -> int:
         found: dict[str, dict[str, Any]] = {each.name: {} for each in sets}
@@ -437,7 +440,6 @@ def _record(method: Method, found: Found) -> Record:
         for key, gap in gaps.items()
         if isinstance(gap, Mapping)
     }
-    pairs = [(name, other) for name, plan in found.plans.items() for other in plan.against if other in found.plans]
     meta = _meta(method, found)
     arguments = method.arguments
     asked = shown_settings(asdict(arguments), without=SHOWN_ELSEWHERE)
@@ -455,7 +457,7 @@ def _record(method: Method, found: Found) -> Record:
         "provenance": {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta},
         **method.tell(found),
     }
-    return Record(arms=arms, measures=measures, gaps=compare(measures, pairs, paired), **told)
+    return Record(arms=arms, measures=measures, gaps=compare(measures, _pairs(found), paired), **told)
 
 
 def _test(gap: Mapping[str, Any]) -> dict[str, Any]:
