@@ -243,7 +243,7 @@ class Method:
         return {}
 
     def tell(self, found: Found) -> dict[str, Any]:
-        """Further fields of the record: subject, outcome, cautions, tables, not_measured ..."""
+        """Further fields of the record: subject, outcome, cautions, tables, not_measured; what provenance has more."""
         return {}
 
     def draw(self, found: Found) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class Method:
         """What can be published beside the model."""
         return {}
 
-    def wants(self, step: Literal["fit", "measure", "model"]) -> bool:
+    def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:
         """Whether the run goes as far as a step."""
         return True
 
@@ -298,7 +298,7 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
                 logger.info("Trial %s", label)
             trials[label] = (one, _trial(one))
         first, found = trials[""]
-        if not first.wants("model"):
+        if not first.wants("report"):
             return {**_result(trials), **_stages(run)}
         records = {label: _record(*trial) for label, trial in trials.items()}
         seeds = [record for label, record in records.items() if not label or label.startswith("seed=")]
@@ -448,14 +448,16 @@ def _record(method: Method, found: Found) -> Record:
         replace(plan.arm, training={**plan.arm.training, **_scalars(found.fitted[name].training)})
         for name, plan in found.plans.items()
     )
+    more = method.tell(found)
+    provenance = {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta}
     told: dict[str, Any] = {
         "command": method.command,
         "name": arguments.name or method.model_name,
         "method": method.source,
         "asked": {**asked, "training": quoted} if quoted else asked,
         "limits": method.limits,
-        "provenance": {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta},
-        **method.tell(found),
+        **more,
+        "provenance": {**provenance, **more.get("provenance", {})},
     }
     return Record(arms=arms, measures=measures, gaps=compare(measures, _pairs(found), paired), **told)
 
@@ -530,7 +532,7 @@ def _publishable(run: Run, method: Method, found: Found, record: Record, result:
     """The folder of the model with its card, and everything that can be published."""
     more = method.artefacts(record, found)
     name = found.arm("method")
-    if name is None or found.fitted[name].model is None:
+    if name is None or found.fitted[name].model is None or not method.wants("model"):
         return {"model": None, "artefacts": more}
     fitted, about = found.fitted[name], method.about(record)
     base = method.library_card(fitted)
