@@ -9,7 +9,7 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Value
 from transformers import DataCollatorWithPadding, TrainingArguments
 
-from hf_fairness.trainers.training.pair_data import encode_rows
+from hf_fairness.trainers.training.pair_training import encode_rows
 from support.tiny_bert import tiny_bert
 
 CONTENT = [[f"{stem}{end}" for stem in ("ba", "ko", "mi", "tu")] for end in ("la", "no", "ri")]

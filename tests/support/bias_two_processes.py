@@ -14,7 +14,7 @@ def main(folder: Path) -> None:
     import numpy as np
 
     from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer, add_bias_log_probs
-    from hf_fairness.trainers.training.pair_data import encode_rows
+    from hf_fairness.trainers.training.pair_training import encode_rows
     from support.bias_case import known_bias, make_classifier, make_pairs, make_trainer, weights, with_columns
 
     processes = int(os.environ.get("WORLD_SIZE", "1"))

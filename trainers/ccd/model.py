@@ -21,7 +21,7 @@ from transformers.utils import is_peft_available
 from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.trainers.ccd.config import CCDConfig
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.utils import foreign_code_refused
 
 logger = logging.getLogger(__name__)

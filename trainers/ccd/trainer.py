@@ -26,10 +26,9 @@ from hf_fairness.report.artefact_card import LOAD_ENCODER
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
 from hf_fairness.trainers.ccd.model import CCDEncoder, open_encoder
-from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint, rank_sums
-from hf_fairness.trainers.training.dropout import dropout_off, is_deterministic
+from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint, rank_sums
+from hf_fairness.trainers.training.preparation import dropout_off, is_deterministic
 from hf_fairness.trainers.training.published import Published
-from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "ccd_config.json"
 
 
-class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
+class CCDTrainer(Published, SentenceTransformerTrainer):
     """Train an encoder until its embeddings are as close to the neutral text for one group as for another.
 
     A `SentenceTransformerTrainer` with three differences: it opens any kind of encoder, it prepares rows made
@@ -135,7 +134,6 @@ class CCDTrainer(Resumable, Published, SentenceTransformerTrainer):
             loss=CCDLoss(self.encoder.model, rho=self.kernel.rho, beta=args.beta, bias_weight=args.bias_weight),
             **kwargs,
         )
-        stop_when_diverged(self)
         self._describe_data()
 
     def _describe_data(self) -> None:

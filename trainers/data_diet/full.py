@@ -31,7 +31,7 @@ from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.features import SHORT_RUNS
 from hf_fairness.trainers.data_diet.grid import Cell
 from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
 from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import progress

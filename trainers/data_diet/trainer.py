@@ -6,9 +6,7 @@ Source: Zayed et al. 2023, *Deep Learning on a Healthy Data Diet: Finding Import
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 from datasets import Dataset
@@ -25,15 +23,13 @@ from hf_fairness.trainers.data_diet.scores import (
     short_trainer,
     take_rows,
 )
-from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.published import Published
-from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 logger = logging.getLogger(__name__)
 
 
-class DataDietTrainer(Resumable, Published, Trainer):
+class DataDietTrainer(Published, Trainer):
     """Score the examples over short runs, then train anew on those that are kept.
 
     What it saves: steps. Training runs over ``train_dataset.select(kept)``, so an epoch is as much shorter as the data
@@ -49,7 +45,7 @@ class DataDietTrainer(Resumable, Published, Trainer):
 
     Args:
         model: a sequence classifier with two classes or more; it may carry LoRA adapters. It is trained in float32
-            (see `precision.full_precision`). Its weights at the beginning of `train` are those that every short run
+            (see `preparation.full_precision`). Its weights at the beginning of `train` are those that every short run
             starts from.
         args: settings; None means ``DataDietConfig(output_dir="tmp_trainer")``.
         train_dataset: texts with labels and counterfactuals, as ``CounterfactualSwap`` or
@@ -106,10 +102,8 @@ class DataDietTrainer(Resumable, Published, Trainer):
         elif isinstance(eval_dataset, Dataset):
             eval_dataset = self._tokenize(eval_dataset, processing_class, args)
         self.pruned: Pruned | None = None
-        if kwargs.get("model_init") is not None:
-            kwargs["model_init"] = _in_full_precision(kwargs["model_init"])
         super().__init__(
-            model=full_precision(model),
+            model=model,
             args=args,
             train_dataset=self.rows.dataset,
             eval_dataset=eval_dataset,
@@ -119,7 +113,6 @@ class DataDietTrainer(Resumable, Published, Trainer):
         # Most classifiers take any keyword and ignore the number of items: their loss is the mean over a batch, which
         # Trainer would then multiply by the processes and not divide by the steps of accumulation.
         self.model_accepts_loss_kwargs = False
-        stop_when_diverged(self)
         check_classifier(self.model, self.rows, args, processing_class)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +153,7 @@ class DataDietTrainer(Resumable, Published, Trainer):
             trainer = short_trainer(
                 self.model,
                 short,
-                model_init=self.model_init,
+                model_init=None if self.model_init is None else self.call_model_init,
                 train_dataset=short_rows,
                 data_collator=self.data_collator,
                 processing_class=self.processing_class,
@@ -207,13 +200,3 @@ class DataDietTrainer(Resumable, Published, Trainer):
         options = {"truncation": True, "max_length": args.max_length}
         with args.main_process_first(desc="tokenizing"):
             return dataset.map(tokenizer, batched=True, input_columns=args.text_column, fn_kwargs=options)
-
-
-def _in_full_precision(model_init: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, with weights to be trained."""
-
-    @wraps(model_init)  # Trainer looks at its parameters
-    def made(*args: Any) -> Any:
-        return full_precision(model_init(*args))
-
-    return made

@@ -24,11 +24,9 @@ from hf_fairness.measure.translator.translation_languages import decoder_inputs,
 from hf_fairness.report.artefact_card import load_translator
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.training.averaging import KeepWeights, average_weights
-from hf_fairness.trainers.training.checkpoints import Resumable, last_whole_checkpoint
-from hf_fairness.trainers.training.length_groups import LengthGroups, SetEpoch
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.training.length_groups import LengthGrouped
 from hf_fairness.trainers.training.published import Published
-from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -70,34 +68,16 @@ class PairCollator(DataCollatorForSeq2Seq):
         return batch
 
 
-class TranslationTrainer(Resumable, Published, Seq2SeqTrainer):
+class TranslationTrainer(LengthGrouped, Published, Seq2SeqTrainer):
     """A `Seq2SeqTrainer` whose batches of one length come in an order that a resumed run finds again."""
 
     what = "A translation model: {base}, trained on pairs of texts with the settings of GFST (Choubey et al. 2021)."
     limits = ("It learned from its pairs whatever they hold: the genders that translators chose, too.",)
     task: ClassVar[dict[str, str]] = {"library_name": "transformers", "pipeline_tag": "translation"}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.set_epoch = SetEpoch()
-        self.add_callback(self.set_epoch)
-        stop_when_diverged(self)
-
     def load_code(self) -> str:
         """Any tool for translation models opens it."""
         return load_translator("The doctor said that she was tired.")
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        """Group rows by length as `LengthGroups` does."""
-        rows = self.train_dataset if train_dataset is None else train_dataset
-        if self.args.train_sampling_strategy != "group_by_length" or LENGTH not in self.train_dataset.column_names:
-            return super()._get_train_sampler(rows)
-        args = self.args
-        step_rows = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-        seed = args.seed if args.data_seed is None else args.data_seed
-        sampler = LengthGroups(self.train_dataset.with_format("numpy")[LENGTH][:], step_rows, seed=seed)
-        self.set_epoch.sampler = sampler
-        return sampler
 
 
 def train_translator(
@@ -112,7 +92,7 @@ def train_translator(
     """Train an encoder-decoder on pairs of texts, and end with the mean of its last checkpoints.
 
     Args:
-        model: an ``AutoModelForSeq2SeqLM``; trained in place, in float32 (see `precision.full_precision`).
+        model: an ``AutoModelForSeq2SeqLM``; trained in place, in float32 (see `preparation.full_precision`).
         tokenizer: of the model. One of several languages must have its ``src_lang`` and ``tgt_lang`` set
             (:func:`hf_fairness.measure.translator.translation_languages.set_languages`).
         train: pairs, in the columns that ``args`` names.
@@ -140,7 +120,6 @@ def train_translator(
     """
     if not isinstance(args, GFSTConfig):
         raise TypeError(f"args is a {type(args).__name__}, expected a GFSTConfig.")
-    full_precision(model)
     rows, left_out = encode_pairs(train, model, tokenizer, args, name="train")
     held_out = None
     if eval_dataset is not None:

@@ -18,7 +18,7 @@ from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
 from hf_fairness.trainers.ibadr.sampling import sample_length, shared_work
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.preparation import full_precision
 
 if TYPE_CHECKING:
     import torch
@@ -170,10 +170,9 @@ def train_generator(
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
     from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
-    from hf_fairness.trainers.training.length_grouped import length_grouped
+    from hf_fairness.trainers.training.length_groups import length_grouped
     from hf_fairness.trainers.training.pair_training import DEFAULTS
 
-    full_precision(model)
     length = sample_length(model, layout, config.max_new_tokens)
     rows, too_long = layout.rows(pool, columns, label_column=label_column, max_new_tokens=length)
     arguments = TrainingArguments(

@@ -34,9 +34,9 @@ from hf_fairness.rows import text_columns
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet.cache import remembered
-from hf_fairness.trainers.training.pair_data import class_numbers
 from hf_fairness.trainers.training.pair_training import (
     class_log_probabilities,
+    class_numbers,
     open_pair_classifier,
     train_pair_classifier,
 )

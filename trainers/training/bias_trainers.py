@@ -15,19 +15,16 @@ from hf_fairness.losses.bias_inputs import check_not_negative
 from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.training.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, check_column
-from hf_fairness.trainers.training.checkpoints import Resumable
-from hf_fairness.trainers.training.precision import full_precision
 from hf_fairness.trainers.training.published import Published
-from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 
-class BiasTrainer(Resumable, Published, Trainer):
+class BiasTrainer(Published, Trainer):
     """A `Trainer` whose loss reads log-probabilities of other models from columns of the training rows.
 
     What differs from the parent: the columns named in ``columns`` are kept in the training rows and handed to the loss
     and not to the model; the loss of a step is the sum over its rows divided by their summed weight, whatever the
     number of steps of accumulation and of processes; evaluation and prediction use the main model alone, with plain
-    cross entropy, and need no such columns; weights are trained in float32 (see `precision.full_precision`).
+    cross entropy, and need no such columns; weights are trained in float32 (see `preparation.full_precision`).
 
     Subclasses fill :meth:`row_losses` and, where rows have weights, :meth:`row_weights`.
 
@@ -49,8 +46,6 @@ class BiasTrainer(Resumable, Published, Trainer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        full_precision(self.model)
-        stop_when_diverged(self)
         name = type(self).__name__
         if self.args.label_smoothing_factor or self.compute_loss_func is not None:
             raise ValueError(

@@ -1,6 +1,8 @@
 """Classifiers of texts or pairs of texts: opened, trained by any `Trainer`, and asked how sure they are.
 
-:mod:`hf_fairness.trainers.training.pair_data` says what rows they read.
+Rows have the text columns ``premise`` and ``hypothesis``, or ``text`` alone, or those that are named; and ``label``,
+the number of the class. Columns of a bias model or a teacher, as `PoETrainer` and its like read them, stay beside the
+tokens.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ from transformers import (
 from hf_fairness._encoder_adapters import is_a, model_max_length
 from hf_fairness._opening import find_tokenizer, trainable
 from hf_fairness.measure.classifier.classifier import Classifier
-from hf_fairness.rows import text_columns
+from hf_fairness.rows import column_values, text_columns
+from hf_fairness.scores import class_labels
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
-from hf_fairness.trainers.training.length_grouped import length_grouped
-from hf_fairness.trainers.training.pair_data import class_numbers, encode_rows
-from hf_fairness.trainers.training.precision import full_precision
+from hf_fairness.trainers.training.length_groups import length_grouped
 
+#: Columns of numbers that methods read beside the tokens.
+METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs")
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
 DEFAULTS: dict[str, Any] = {
     "save_strategy": "no",
@@ -123,7 +126,7 @@ def pair_trainer(
             )
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=early_stopping_patience))
     trainer = length_grouped(trainer_class)(
-        model=full_precision(model),
+        model=model,
         args=arguments,
         train_dataset=encode_rows(train, tokenizer, **reading),
         eval_dataset=None if eval_dataset is None else encode_rows(eval_dataset, tokenizer, **reading),
@@ -157,9 +160,9 @@ def train_pair_classifier(
     those that are returned. Checkpoints of an interrupted run in ``output_dir`` are gone on from.
 
     Args:
-        model: live classifier; it is trained in place, in float32 (see `precision.full_precision`).
+        model: live classifier; it is trained in place, in float32 (see `preparation.full_precision`).
         tokenizer: of the model.
-        train: rows, see :mod:`hf_fairness.trainers.training.pair_data`.
+        train: rows, see :mod:`hf_fairness.trainers.training.pair_training`.
         trainer_class: `Trainer` or a subclass with another loss.
         training_arguments: `TrainingArguments`, or a mapping of some; without ``output_dir`` a folder is used that is
             removed afterwards.
@@ -255,6 +258,55 @@ def gold_confidence(
     if labels.max() >= log_probabilities.shape[1]:
         raise ValueError(f"There is a label {labels.max()}, and the model has {log_probabilities.shape[1]} classes.")
     return np.exp(log_probabilities[np.arange(len(labels)), labels]).astype(np.float32)
+
+
+def encode_rows(
+    dataset: Dataset,
+    tokenizer: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    label_column: str = "label",
+    max_length: int | None = None,
+) -> Dataset:
+    """Tokens and ``labels`` of the rows, with the columns of methods where the rows have them.
+
+    Args:
+        dataset: texts and labels.
+        tokenizer: of the model.
+        columns: text columns; None as in :func:`text_columns`.
+        label_column: numbers of classes.
+        max_length: tokens of a row; None means what the tokenizer says. Longer rows are cut.
+
+    Raises:
+        ValueError: a column is missing, or labels are no numbers of classes.
+    """
+    names = text_columns(dataset, columns)
+    labels = class_numbers(dataset, label_column)
+    kept = [name for name in METHOD_COLUMNS if name in dataset.column_names]
+    cut: dict[str, Any] = {"truncation": True} | ({} if max_length is None else {"max_length": max_length})
+    if max_length is None and tokenizer.model_max_length > 10**6:
+        cut = {}
+
+    def encode(batch: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(tokenizer(*(list(batch[name]) for name in names), **cut))
+
+    drop = [name for name in dataset.column_names if name not in kept]
+    encoded = dataset.map(encode, batched=True, remove_columns=drop, desc="Tokenizing")
+    return encoded.add_column("labels", labels.tolist())
+
+
+def class_numbers(dataset: Dataset, label_column: str = "label") -> NDArray[np.int64]:
+    """Labels of the rows as numbers of classes.
+
+    Raises:
+        ValueError: there are no rows or no such column, or it does not hold whole numbers from 0.
+    """
+    if label_column not in dataset.column_names or not len(dataset):
+        raise ValueError(
+            f"The rows need the column {label_column!r} and one row at least; got {len(dataset)} rows with "
+            f"{', '.join(dataset.column_names)}."
+        )
+    return class_labels.class_numbers(column_values(dataset, label_column), f"column {label_column!r}")
 
 
 def _arguments(given: TrainingArguments | Mapping[str, Any], evaluates: bool) -> TrainingArguments:

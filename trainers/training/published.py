@@ -16,7 +16,7 @@ from hf_fairness.publishing import CARD, Artefact, hide_local_base, is_hub_id, p
 from hf_fairness.report.artefact_card import About, artefact_card, bias_section, load_classifier
 from hf_fairness.report.card import card_metadata
 from hf_fairness.runs import atomic_write_text
-from hf_fairness.trainers.training.hidden_token import HiddenToken
+from hf_fairness.trainers.training.guarded import Guarded
 
 #: Folder of LoRA adapters beside a model that has them merged.
 ADAPTERS = "adapter"
@@ -25,7 +25,7 @@ ADAPTER_FILE = "adapter_config.json"
 _FRONT = {"language": "language", "license": "license", "dataset": "datasets", "finetuned_from": "base_model"}
 
 
-class Published(HiddenToken):
+class Published(Guarded):
     """What stands before a `Trainer`: it writes our card with every model, and a push is one commit without left-overs.
 
     `push_to_hub` saves the model into a folder of its own and publishes that: what else lies in ``output_dir`` stays on

@@ -11,8 +11,7 @@ from transformers import BertForSequenceClassification, Trainer
 
 from hf_fairness.losses import confidence_regularization, product_of_experts, reweighted_cross_entropy
 from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
-from hf_fairness.trainers.training.pair_data import encode_rows
-from hf_fairness.trainers.training.pair_training import class_log_probabilities, train_pair_classifier
+from hf_fairness.trainers.training.pair_training import class_log_probabilities, encode_rows, train_pair_classifier
 from support.bias_case import known_bias, make_classifier, make_pairs, make_trainer, weights, with_columns
 
 CASES = {

@@ -20,7 +20,7 @@ from hf_fairness.trainers import (
 from hf_fairness.trainers.data_diet.data import prepare as prepare_diet
 from hf_fairness.trainers.ibadr.data import prepare as prepare_ibadr
 from hf_fairness.trainers.training.bias_columns import add_bias_log_probs
-from hf_fairness.trainers.training.pair_data import encode_rows
+from hf_fairness.trainers.training.pair_training import encode_rows
 from support.bias_case import make_classifier, make_pairs, with_columns
 
 TEXTS = [f"{who} {did} on day {day}" for who in ("she", "he") for did in ("ran", "sat") for day in range(10)]

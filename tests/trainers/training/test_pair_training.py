@@ -11,9 +11,10 @@ from datasets import ClassLabel, Dataset
 from transformers import Trainer
 
 from hf_fairness.rows import text_columns
-from hf_fairness.trainers.training.pair_data import class_numbers, encode_rows
 from hf_fairness.trainers.training.pair_training import (
     class_log_probabilities,
+    class_numbers,
+    encode_rows,
     gold_confidence,
     open_pair_classifier,
     pair_trainer,
