@@ -7,10 +7,12 @@ says whose setting it is (`generator_learning_rate`), and without a prefix it is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = [
+    "Command",
     "DataArguments",
     "DeviceArguments",
     "ExperimentArguments",
@@ -145,6 +147,47 @@ class ExperimentArguments(ReportArguments):
         """
         if self.n_seeds < 1:
             raise ValueError(f"--n_seeds is {self.n_seeds}, expected 1 or more.")
+
+
+def _nothing(*_: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A method as a command: what it says, what it is told, what it opens, what it runs.
+
+    ``trainers/METHOD/command.py`` holds one as ``COMMAND``; the docstring of that file, "`hf-fairness NAME`: what it
+    does.", is what `hf-fairness --help` shows. No other file names the method. Classes are named as ``module:name`` and
+    imported when the command runs.
+
+    Attributes:
+        description: first paragraph of its help text.
+        arguments: dataclass of what the run is told beside the settings of the training.
+        config: dataclass of those settings.
+        run: called with both and with what ``open_data`` gives; returns ``record``, ``files`` and ``artefacts``, or
+            where it ends before there is a report ``stages`` and ``text``.
+        open_data: opens what the two name; returns the keyword arguments of ``run``. It is called after the right to
+            push was checked. Models in folders that do not exist were refused before.
+        check_push: raises, given the arguments, where their run has no model to push; called before any work.
+        artefacts: name of what can be pushed beside the model -> what becomes public with it.
+        epilog: last part of the help text, such as examples.
+        common: inherited options that ``--help`` shows beside those that all methods share.
+        defaults: what the command has in the place of defaults of the dataclasses.
+        demo: settings that the option ``demo`` brings; what the user gives wins over them.
+    """
+
+    description: str
+    arguments: str
+    config: str = "hf_fairness.cli.hub:HubOptions"
+    run: Callable[..., dict[str, Any]]
+    open_data: Callable[[Any, Any], dict[str, Any]]
+    check_push: Callable[[Any], object] = _nothing
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    epilog: str | None = None
+    common: Sequence[str] = ()
+    defaults: Callable[[], Mapping[str, Any]] = _nothing
+    demo: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_sweep(texts: Sequence[str] | None, names: Collection[str]) -> dict[str, list[str]]:

@@ -15,8 +15,8 @@ import pytest
 from transformers import TrainingArguments
 
 import hf_fairness
-from hf_fairness import trainers
-from hf_fairness.cli import COMMANDS
+from hf_fairness import cli, trainers
+from hf_fairness.cli import COMMANDS, parsing
 
 ROOT = Path(hf_fairness.__file__).parent.parent
 #: Where the spelling was, old name, the name of today. Nothing was released with the old ones: none of them is left.
@@ -121,11 +121,10 @@ SYNONYMS = (
 def _dataclasses_of(command: str) -> tuple[type[Any], ...]:
     """What a command parses its words into; nothing is run."""
     found: list[tuple[type[Any], ...]] = []
-    module = importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "parse", lambda classes, *_, **__: found.append(tuple(classes)) or _catch())
+        patch.setattr(parsing, "_parser", lambda classes, **_: found.append(tuple(classes)) or _catch())
         with pytest.raises(_Caught):
-            module.main([])
+            cli.command(command)([])
     return found[0]
 
 

@@ -1,32 +1,62 @@
-"""The `hf-fairness` command: one file per sub-command, imported only when that sub-command runs."""
+"""The `hf-fairness` command: one file per sub-command, found by its docstring and imported only when it runs."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
+import functools
 import importlib
 import logging
 import os
+import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import hf_fairness
 from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
 
-#: Sub-command -> what it does, in one line. The module of the same name holds `main(argv)`.
-COMMANDS: dict[str, str] = {
-    "audit": "measure bias and utility of a text encoder, write a report",
-    "augment": "rewrite or refine a data set: counterfactuals, variants per group, balance, bias score",
-    "build-dataset": "build a data set of the papers from its raw files: parquet and card, on disk or on the Hub",
-    "ccd": "mitigate a text encoder with content-conditional debiasing, audit it before and after",
-    "data-diet": "find the part of a training set that makes a classifier fairer at a bounded loss of AUC",
-    "demo": "run `ccd` on a real MiniLM and a corpus that this package carries; needs no download",
-    "gfst": "gender-filtered self-training of a translator, measured beside its control; `--demo` needs no data",
-    "ibadr": "refine the data of a classifier against biases that nobody had to name; `--demo` needs no data",
-    "push-metrics": "upload the metrics to the Hub, each as a Space for `evaluate.load`",
-}
+_ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
+
+
+def _find() -> dict[str, tuple[str, str]]:
+    """Name of every command -> what it does, and its module; they are read from docstrings, nothing is imported.
+
+    A command is a file of this folder, or ``command.py`` in the folder of a method in `hf_fairness.trainers`, that
+    begins with "`hf-fairness NAME`: what it does." It holds ``main(argv)``, or ``COMMAND``, a
+    :class:`hf_fairness.arguments.Command`.
+    """
+    package = "hf_fairness.trainers"
+    files = {f"{__name__}.{path.stem}": path for path in Path(__file__).parent.glob("*.py")}
+    for folder in importlib.import_module(package).__path__:
+        files |= {f"{package}.{path.parent.name}.command": path for path in Path(folder).glob("*/command.py")}
+    found = {}
+    for module, path in files.items():
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        about = _ABOUT.fullmatch(docstring.partition("\n\n")[0])
+        if about:
+            found[about["name"]] = (" ".join(about["summary"].split()), module)
+    return dict(sorted(found.items()))
+
+
+_FOUND = _find()
+#: Sub-command -> what it does, in one line.
+COMMANDS = {name: summary for name, (summary, _) in _FOUND.items()}
+
+
+def command(name: str) -> Callable[[Sequence[str]], Any]:
+    """What runs a sub-command: it takes the words after its name, returns the result and raises what goes wrong."""
+    module = importlib.import_module(_FOUND[name][1])
+    if hasattr(module, "main"):
+        return cast(Callable[[Sequence[str]], Any], module.main)
+    from hf_fairness.cli.methods import main as run_method
+
+    return functools.partial(run_method, name, module.COMMAND)
+
 
 _HELP_FLAGS = {"-h", "--help"}
 
@@ -51,8 +81,6 @@ def usage() -> str:
     )
 
 
-#: Commands that go on from their finished stages.
-_RESUMES = frozenset({"ccd", "data-diet", "demo", "gfst", "ibadr"})
 #: What is raised for what a user can change; anything else is a defect of ours.
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
 #: Lines of a message, and letters of a line; libraries write some of a hundred.
@@ -70,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         output any more.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    command = words[0] if words else ""
+    name = words[0] if words else ""
     try:
         try:
             return _run(words)
@@ -81,11 +109,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        again = "Run the same command again" + (" to go on from the last finished stage" * (command in _RESUMES))
+        again = "Run the same command again" + (" to go on from the last finished stage" * _resumes(name))
         print(f"\nhf-fairness: stopped. {again}.", file=sys.stderr)
         return 130
     except Exception as error:
-        print(_message(command, error, "--traceback" in words), file=sys.stderr)
+        print(_message(name, error, "--traceback" in words), file=sys.stderr)
         return 1
 
 
@@ -97,11 +125,11 @@ def _run(words: list[str]) -> int:
     if words[0] == "--version":
         print(hf_fairness.__version__)
         return 0
-    command, rest = words[0], [word for word in words[1:] if word != "--traceback"]
-    if command not in COMMANDS:
-        near = difflib.get_close_matches(command, COMMANDS, n=1)
+    name, rest = words[0], [word for word in words[1:] if word != "--traceback"]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        print(redact(f"hf-fairness: unknown command {command!r}.{hint}\n\n{usage()}"), file=sys.stderr)
+        print(redact(f"hf-fairness: unknown command {name!r}.{hint}\n\n{usage()}"), file=sys.stderr)
         return 2
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(message)s"))
@@ -110,9 +138,14 @@ def _run(words: list[str]) -> int:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     from hf_fairness._opening import opened_once
 
-    with warnings_in_flags(command), opened_once():
-        importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}").main(rest)
+    with warnings_in_flags(name), opened_once():
+        command(name)(rest)
     return 0
+
+
+def _resumes(name: str) -> bool:
+    """Whether a command goes on from its finished stages: methods do."""
+    return name in _FOUND and hasattr(importlib.import_module(_FOUND[name][1]), "COMMAND")
 
 
 class _Formatter(logging.Formatter):

@@ -1,4 +1,4 @@
-"""`hf-fairness audit`: measure bias and utility of a text encoder."""
+"""`hf-fairness audit`: measure bias and utility of a text encoder, write a report."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments, ReportArguments
-from hf_fairness.cli.data import has_variants, one_text_column, open_dataset, open_rows, open_variants
 from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.show import print_report
-from hf_fairness.cli.sources import check_models
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+from hf_fairness.sources import has_variants, one_text_column, open_dataset, open_rows, open_variants
 
 if TYPE_CHECKING:
     from hf_fairness.encoders import RememberingEncoder
@@ -156,7 +155,6 @@ def _open_models(arguments: AuditArguments) -> tuple[RememberingEncoder, Remembe
     """Model and reference, each opened once; what they make of a text is kept for both audits."""
     from hf_fairness.encoders import RememberingEncoder, as_encoder
 
-    check_models(model_name_or_path=arguments.model_name_or_path, reference_model=arguments.reference_model)
     options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPENED_WITH}
 
     def opened(name: str) -> RememberingEncoder:

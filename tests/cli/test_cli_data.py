@@ -7,7 +7,7 @@ import json
 import pytest
 from datasets import Dataset, DatasetDict
 
-from hf_fairness.cli.data import open_dataset, open_variants, text_column
+from hf_fairness.sources import open_dataset, open_variants, text_column
 
 ROWS = [{"text": "She sings.", "score": 1.5}, {"text": 'He said "no".', "score": 2.0}]
 

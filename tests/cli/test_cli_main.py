@@ -64,7 +64,7 @@ def test_help_of_the_command_loads_no_model_library():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["audit", "no/such/folder", "--dataset", "x.doc"], "x.doc"),
+        (["audit", "{vectors}", "--dataset", "x.doc"], "x.doc"),
         (["audit", "{empty}"], "neither"),
         (["ccd", "--model_name_or_path", "{empty}", "--dataset", "{csv}"], "choose one with --text_column"),
         (

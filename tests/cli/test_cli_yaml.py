@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import types
 from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
 import pytest
 
-from hf_fairness.cli import COMMANDS, main
+from hf_fairness import cli
+from hf_fairness.cli import COMMANDS, main, methods, parsing
 from hf_fairness.cli.parsing import option_kinds, read_yaml
 from hf_fairness.cli.values import RANGES, check_value
 
 
 def classes(command: str) -> list[type]:
     """What a command parses into, taken from its own call of `parse`."""
-    module = importlib.import_module(f"hf_fairness.cli.{command.replace('-', '_')}")
     taken: list[type] = []
 
-    def note(config_classes, *_, **__):
+    def note(config_classes, **_):
         taken.extend(config_classes)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "parse", note)
+        patch.setattr(parsing, "_parser", note)
         with pytest.raises(KeyboardInterrupt):
-            module.main([])
+            cli.command(command)([])
     return taken
 
 
@@ -154,13 +153,16 @@ def test_a_file_that_is_no_text_is_refused(content, tmp_path, capsys):
 
 
 def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
-    """The settings with which a command would run."""
-    module = importlib.import_module(f"hf_fairness.cli.{command}")
+    """The settings with which a method would run."""
     taken: list[Any] = []
-    monkeypatch.setattr(module, "run", lambda *arguments: taken.extend(arguments))
-    assert main([command, *words]) == 0
-    settings = [arguments for arguments in taken if dataclasses.is_dataclass(arguments)]
-    return {name: value for arguments in settings for name, value in vars(arguments).items()}
+
+    def note(*given, **named):
+        taken.extend(parsing.parse(*given, **named))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(methods, "parse", note)
+    assert main([command, *words]) == 130
+    return {name: value for arguments in taken for name, value in vars(arguments).items()}
 
 
 #: Command, a setting of its demo with what the demo has, the plain default, and two others.
@@ -194,10 +196,6 @@ def test_flags_win_over_the_file_over_the_demo_over_defaults(
 
 def test_the_file_wins_over_what_the_demo_command_has(tmp_path, monkeypatch):
     (tmp_path / "c.yaml").write_text("output_dir: there\ndataset: mine.csv\n")
-    from hf_fairness.cli import ccd
-
-    taken: list[Any] = []
-    monkeypatch.setattr(ccd, "run", lambda *arguments: taken.extend(arguments))
-    assert main(["demo", "--config", str(tmp_path / "c.yaml"), "--max_rows", "9"]) == 0
-    assert (taken[0].dataset, taken[0].max_rows, taken[1].output_dir) == ("mine.csv", 9, "there")
-    assert taken[0].base_model_name == "sentence-transformers/all-MiniLM-L6-v2"
+    taken = parsed("demo", monkeypatch, "--config", str(tmp_path / "c.yaml"), "--max_rows", "9")
+    assert (taken["dataset"], taken["max_rows"], taken["output_dir"]) == ("mine.csv", 9, "there")
+    assert taken["base_model_name"] == "sentence-transformers/all-MiniLM-L6-v2"

@@ -21,10 +21,10 @@ import pytest
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.cli import main
-from hf_fairness.cli.gfst_data import open_held_out_pairs, open_test_set, open_texts, open_train
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.trainers import GFSTArguments, GFSTConfig
+from hf_fairness.trainers.gfst.sources import open_held_out_pairs, open_test_set, open_texts, open_train
 from support import gfst_world
 from support.gfst_case import SMALL, stages, weights
 from support.record_case import one_line

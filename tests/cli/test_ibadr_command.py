@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from hf_fairness.cli import ibadr
+from hf_fairness.cli import command, methods
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from support.ibadr_case import write_files
 from support.record_case import one_line
+
+ibadr = command("ibadr")
 
 #: What models that learn little are warned of.
 pytestmark = [
@@ -42,7 +44,7 @@ def test_files_and_yaml(files, tmp_path, capsys):
         "80",
     ]
     words += ["--challenge", f"own={files / 'challenge.jsonl'}", f"hans={files / 'hans.txt'}"]
-    result = ibadr.main(words)
+    result = ibadr(words)
     assert result["rounds"][0]["counts"]["drawn"] == 80  # a flag wins over the file
     assert set(result["results"]) == {"validation", "own", "hans"}
     assert result["results"]["hans"]["ibadr"]["n"] == 8
@@ -82,7 +84,7 @@ def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
         "--n_generated",
         "80",
     ]
-    result = ibadr.main([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>"])
+    result = ibadr([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>"])
     written = json.loads((tmp_path / "record.json").read_text())
     assert Record.from_json(written).to_json() == written == result["record"].to_json()
     assert (written["command"], written["name"]) == ("ibadr-sweep", "Two <b>sizes</b>")
@@ -123,13 +125,13 @@ def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
 def test_errors(files, tmp_path, words, message):
     words = [word.replace("{train}", str(files / "train.jsonl")) for word in words]
     with pytest.raises(ValueError, match=message):
-        ibadr.main([*words, "--n_shallow", "20", "--output_dir", str(tmp_path / "out")])
+        ibadr([*words, "--n_shallow", "20", "--output_dir", str(tmp_path / "out")])
 
 
 def test_help(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
-        ibadr.main(["--help"])
+        ibadr(["--help"])
     printed = capsys.readouterr().out
     for text in ("--challenge", "--sweep", "--n_bias_indicators", "ablations of table 5", "--demo"):
         assert text in printed
@@ -140,8 +142,8 @@ def test_the_demo_is_ready(monkeypatch):
     """Its settings are known, its data are there; the run itself is that of the benchmark."""
     seen = {}
     monkeypatch.setattr("hf_fairness.trainers.run_ibadr", lambda arguments, config, **given: seen.update(given) or {})
-    monkeypatch.setattr(ibadr, "print_report", lambda result: None)
-    ibadr.main(["--demo", "--n_iterations", "1"])
+    monkeypatch.setattr(methods, "print_report", lambda result: None)
+    ibadr(["--demo", "--n_iterations", "1"])
     assert set(seen) == {"train", "validation", "challenge", "model", "generator", "anti_artefact"}
     assert len(seen["anti_artefact"](seen["validation"])) == len(seen["validation"])
 
@@ -168,8 +170,8 @@ def test_a_configuration_and_splits_of_a_folder(files, tmp_path):
     words += ["--text_column", "premise", "hypothesis", "--validation_split", "validation_matched"]
     words += ["--output_dir", str(tmp_path / "out"), "--n_generated", "80"]
     with pytest.raises(ValueError, match="--dataset_config names one of its configurations"):
-        ibadr.main(words)
-    result = ibadr.main([*words, "--dataset_config", "mnli", "--max_rows", "100"])
+        ibadr(words)
+    result = ibadr([*words, "--dataset_config", "mnli", "--max_rows", "100"])
     assert (result["data"]["train"]["n"], result["data"]["validation"]["n"]) == (100, 40)
     assert not result["data"]["validation_held_out"]
     assert result["data"]["label_names"] == names
@@ -190,9 +192,9 @@ def test_a_challenge_set_as_build_dataset_writes_it(files, tmp_path, monkeypatch
     build("hans", tmp_path / "hans", data_dir=tmp_path / "raw")
     seen = {}
     monkeypatch.setattr("hf_fairness.trainers.run_ibadr", lambda arguments, config, **given: seen.update(given) or {})
-    monkeypatch.setattr(ibadr, "print_report", lambda result: None)
+    monkeypatch.setattr(methods, "print_report", lambda result: None)
     words = ["m", "--dataset", str(files / "train.jsonl"), "--challenge", f"hans={tmp_path / 'hans'}"]
-    ibadr.main([*words, "own=" + str(files / "challenge.jsonl")])
+    ibadr([*words, "own=" + str(files / "challenge.jsonl")])
     assert set(seen["challenge"]) == {"hans", "own"}
     found = seen["challenge"]["hans"]
     assert (len(found), set(found["heuristic"])) == (8, {"lexical_overlap"})
@@ -202,10 +204,10 @@ def test_a_challenge_set_as_build_dataset_writes_it(files, tmp_path, monkeypatch
 @pytest.mark.parametrize("word", ["--max_steps=5", "--load_best_model_at_end", "--label_names=a"])
 def test_settings_that_the_recipe_owns_are_refused(files, tmp_path, word):
     with pytest.raises(ValueError, match=f"^{word.split('=')[0]} cannot be set here"):
-        ibadr.main(["m", "--dataset", str(files / "train.jsonl"), "--output_dir", str(tmp_path / "out"), word])
+        ibadr(["m", "--dataset", str(files / "train.jsonl"), "--output_dir", str(tmp_path / "out"), word])
 
 
 def test_a_bad_setting_of_the_file_is_said_to_be_of_the_file(files, tmp_path):
     (tmp_path / "c.yaml").write_text("confidence_from: shallow\nlabel_distribution: [0.5, 0.1]\n")
     with pytest.raises(ValueError, match=r"--config .*c.yaml: --label_distribution is \[0.5, 0.1\]"):
-        ibadr.main(["m", "--config", str(tmp_path / "c.yaml")])
+        ibadr(["m", "--config", str(tmp_path / "c.yaml")])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_fairness.cli import data_diet
+from hf_fairness.cli import command
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
@@ -133,7 +133,7 @@ def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
         *GRID,
         *(["--use_peft"] if lora else []),
     ]
-    found = data_diet.main(words)
+    found = command("data-diet")(words)
     assert found["best"]["ranking"] == "healthy_random"
     assert found["table"]["cda"]["n_rows"] > found["table"]["healthy_random"]["n_rows"]
     assert not (found["model"] / "training_args.bin").exists()
@@ -143,8 +143,8 @@ def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
 
 def test_errors_say_what_to_do(files, tmp_path):
     with pytest.raises(ValueError, match="--dataset is missing"):
-        data_diet.main(["model"])
+        command("data-diet")(["model"])
     with pytest.raises(ValueError, match="has no splits"):
-        data_diet.main([files["encoder"], "--dataset", files["train"], "--test_split", "test"])
+        command("data-diet")([files["encoder"], "--dataset", files["train"], "--test_split", "test"])
     with pytest.raises(ValueError, match="no column 'class'"):
-        data_diet.main([files["encoder"], "--dataset", files["train"], "--label_column", "class"])
+        command("data-diet")([files["encoder"], "--dataset", files["train"], "--label_column", "class"])

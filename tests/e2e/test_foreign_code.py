@@ -271,7 +271,7 @@ def test_no_command_runs_the_code_of_a_model_folder(trap, marker, name, capfd, t
 
 
 def test_a_data_set_with_a_loading_script_does_not_run_it(marker, tmp_path):
-    from hf_fairness.cli.data import open_dataset
+    from hf_fairness.sources import open_dataset
 
     folder = tmp_path / "scripted"
     folder.mkdir()

@@ -190,9 +190,11 @@ def test_an_audit_goes_into_the_card_that_is_there(fake_hub, tmp_path):
 
 
 def test_private_texts_are_pushed_only_when_asked(tmp_path):
-    from hf_fairness.cli import ccd
+    from hf_fairness.cli import command
+
+    ccd = command("ccd")
 
     with pytest.raises(ValueError, match="--push_artefacts variants needs --push_to_hub"):
-        ccd.main(["--model_name_or_path", "m", "--output_dir", str(tmp_path), "--push_artefacts", "variants"])
+        ccd(["--model_name_or_path", "m", "--output_dir", str(tmp_path), "--push_artefacts", "variants"])
     with pytest.raises(ValueError, match="push_artefacts has 'pool', expected some of variants"):
-        ccd.main(["--model_name_or_path", "m", "--output_dir", str(tmp_path), "--push_artefacts", "pool"])
+        ccd(["--model_name_or_path", "m", "--output_dir", str(tmp_path), "--push_artefacts", "pool"])

@@ -55,12 +55,12 @@ def load() -> None:
     import transformers.models.marian  # noqa: F401
 
     from hf_fairness import trainers
-    from hf_fairness.cli import COMMANDS
+    from hf_fairness.cli import COMMANDS, command
 
     for name in trainers.__all__:
         getattr(trainers, name)
-    for command in COMMANDS:
-        __import__(f"hf_fairness.cli.{command.replace('-', '_')}")
+    for name in COMMANDS:
+        command(name)
 
 
 def fork(words: list[str], log: Path) -> int:

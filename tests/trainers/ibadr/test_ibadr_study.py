@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import ibadr_quality, ibadr_sick
 from benchmarks.study import read_results
-from hf_fairness.cli import ibadr as demo
+from hf_fairness.trainers.ibadr import command as demo
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_demo_is_a_run_of_the_planted_study():
     shared = {name: float(value) for name, value in demo.DEMO.items() if name in settings}
     assert shared == {name: float(settings[name]) for name in shared}
     assert set(settings) - set(shared) == {"shallow_num_train_epochs", "check_agreement", "probe"}
-    given, (world, challenge) = demo._demo(seed), ibadr_quality.worlds(seed)
+    given, (world, challenge) = demo.demo_data(seed), ibadr_quality.worlds(seed)
     assert given["train"][:] == world.train[:]
     assert {name: rows[:] for name, rows in given["challenge"].items()} == {k: v[:] for k, v in challenge.items()}
 

@@ -1,17 +1,14 @@
-"""`hf-fairness ibadr`: refine the data of a classifier against biases that nobody had to name."""
+"""`hf-fairness ibadr`: refine the data of a classifier against biases that nobody had to name; `--demo` needs no
+data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import only_split, open_dataset, open_held_out, open_rows
-from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
-from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import print_report, quiet_unless_watched
-from hf_fairness.cli.sources import check_models, missing
-from hf_fairness.utils import is_main_process
+from hf_fairness.arguments import Command
+from hf_fairness.sources import missing, only_split, open_dataset, open_held_out, open_rows
 
 if TYPE_CHECKING:
     from hf_fairness.trainers import IBADRArguments, IBADRConfig
@@ -49,11 +46,6 @@ Which model's confidence filters the samples matters: one that shares the bias t
 The report shows what the filter did. No number of it shows that a model is free of bias.
 """
 
-#: What can be pushed beside the model.
-Artefacts = more_artefacts(
-    generator="a language model that was trained on your texts, and can repeat them",
-    pool="the texts and labels of your data, and the rows that were added",
-)
 #: Settings of the demo; what the user gives wins over them.
 DEMO = {
     "n_shallow": 1000,
@@ -73,62 +65,27 @@ DEMO = {
     "output_dir": "out/ibadr",
     "use_cpu": True,
 }
-#: Settings of the Trainer that `--help` shows beside those of the method.
-COMMON = (
-    "output_dir",
-    "gradient_accumulation_steps",
-    "weight_decay",
-    "lr_scheduler_type",
-    "warmup_steps",
-    "use_cpu",
-    "activation_checkpointing",
-    "push_to_hub",
-    "hub_model_id",
-    "hub_private_repo",
-)
 
 
-def main(argv: Sequence[str]) -> dict[str, Any]:
-    """Run the command; returns what the pipeline returns."""
-    from hf_fairness.trainers import IBADRArguments, IBADRConfig
-
-    arguments, config, more = parse(
-        [IBADRArguments, IBADRConfig, Artefacts],
-        argv,
-        prog="hf-fairness ibadr",
-        description=DESCRIPTION,
-        positional="model_name_or_path",
-        common=COMMON,
-        epilog=EPILOG,
-        defaults={"output_dir": "ibadr"},
-        demo=DEMO,
-    )
-    return run(arguments, config, more.push_artefacts)
-
-
-def run(arguments: IBADRArguments, config: IBADRConfig, more: Sequence[str] | None = None) -> dict[str, Any]:
-    """Open the data, run the pipeline or the sweep, print its tables and where the files are, push if asked to."""
+def run(arguments: IBADRArguments, config: IBADRConfig, **data: Any) -> dict[str, Any]:
+    """Carry out the run or the sweep; the recipe is loaded when it runs."""
     from hf_fairness.trainers import run_ibadr, sweep_ibadr
 
-    wanted = repositories(config, str(config.output_dir), more)
-    if wanted and arguments.sweep:
+    return (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, config, **data)
+
+
+def check_push(arguments: IBADRArguments) -> None:
+    """Refuse what makes several models."""
+    if arguments.sweep:
         raise ValueError("--push_to_hub pushes the model of one run, and --sweep makes several: leave one of them out.")
-    check_logins(wanted, config.hub_token)
-    quiet_unless_watched()
-    given = _demo(config.seed) if arguments.demo else _data(arguments, config)
-    result = (sweep_ibadr if arguments.sweep else run_ibadr)(arguments, config, **given)
-    if is_main_process():
-        print_report(result)
-        result["urls"] = push_all(result.get("artefacts", {}), wanted, config)
-    return result
 
 
-def _data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
-    """The sets that the arguments name."""
+def open_data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
+    """The sets that the arguments name, or the world of the demo."""
+    if arguments.demo:
+        return demo_data(config.seed)
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
-    named = ("model_name_or_path", "generator_model", "shallow_model", "judge_model")
-    check_models(**{name: getattr(arguments, name) for name in named}, confidence_from=config.confidence_from)
     return {
         "challenge": dict(_challenge(text) for text in arguments.challenge or []),  # what is small comes first
         "test": open_held_out(arguments, arguments, "test"),
@@ -168,7 +125,7 @@ def _challenge(text: str) -> tuple[str, Any]:
     return title, open_dataset(place, split=split)
 
 
-def _demo(seed: int) -> dict[str, Any]:
+def demo_data(seed: int) -> dict[str, Any]:
     """The planted world with its tiny models."""
     from hf_fairness.demo.planted import planted_world
     from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
@@ -184,3 +141,21 @@ def _demo(seed: int) -> dict[str, Any]:
         "generator": (planted_generator(texts), texts),
         "anti_artefact": world.anti_artefact,
     }
+
+
+COMMAND = Command(
+    description=DESCRIPTION,
+    arguments="hf_fairness.trainers:IBADRArguments",
+    config="hf_fairness.trainers:IBADRConfig",
+    run=run,
+    open_data=open_data,
+    check_push=check_push,
+    artefacts={
+        "generator": "a language model that was trained on your texts, and can repeat them",
+        "pool": "the texts and labels of your data, and the rows that were added",
+    },
+    epilog=EPILOG,
+    common=("weight_decay", "lr_scheduler_type", "warmup_steps", "activation_checkpointing"),
+    defaults=lambda: {"output_dir": "ibadr"},
+    demo=DEMO,
+)

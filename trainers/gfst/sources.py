@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli.data import only_split, open_dataset, open_held_out, open_rows, text_column
-from hf_fairness.cli.sources import looks_local, missing, near_names
+from hf_fairness.sources import (
+    looks_local,
+    missing,
+    near_names,
+    only_split,
+    open_dataset,
+    open_held_out,
+    open_rows,
+    text_column,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -31,7 +39,7 @@ def open_train(arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
 
     Raises:
         ValueError: files of different length, columns that do not say which is which, or as
-            :func:`~hf_fairness.cli.data.open_rows`.
+            :func:`~hf_fairness.sources.open_rows`.
     """
     pairs = aligned_files(arguments.dataset)
     if pairs is None:
@@ -128,7 +136,7 @@ def open_texts(source: str, *, column: str | None, config: str | None = None, sp
 
     Raises:
         ValueError: no such column, several text columns to choose from, or as
-            :func:`~hf_fairness.cli.data.open_dataset`.
+            :func:`~hf_fairness.sources.open_dataset`.
     """
     if Path(source).is_file() and Path(source).suffix not in TABLES:
         return open_lines(source)
@@ -151,12 +159,12 @@ def open_lines(source: str) -> Dataset:
     return load_dataset("text", data_files=source, split="train", encoding="utf-8-sig", encoding_errors="replace")
 
 
-def open_test_set(option: str, source: str, languages: Sequence[str | None]) -> list[Any]:
+def open_test_set(option: str, source: str | None, languages: Sequence[str | None]) -> list[Any] | None:
     """Rows of WinoMT or MuST-SHE, from the file that is published or from a data set with the columns of the builder.
 
     Args:
         option: ``winomt`` or ``must_she``.
-        source: a file as its authors write it, or what :func:`~hf_fairness.cli.data.open_dataset` takes.
+        source: a file as its authors write it, or what :func:`~hf_fairness.sources.open_dataset` takes; None for none.
         languages: codes of source and target language: of a data set with a configuration per pair they name it.
 
     Raises:
@@ -165,6 +173,8 @@ def open_test_set(option: str, source: str, languages: Sequence[str | None]) -> 
     from hf_fairness.measure import read_must_she, read_winomt
     from hf_fairness.measure.translator.winomt_data import as_rows
 
+    if source is None:
+        return None
     endings, columns, name = TEST_SETS[option]
     path, wanted = Path(source), f"{name}, or a data set with the columns {', '.join(columns)}"
     if path.is_file() and path.suffix in endings:

@@ -1,0 +1,66 @@
+"""Run a method as a command: parse, ask whether one may push, open the data, run, print what changed, push."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pkgutil import resolve_name
+from typing import Any
+
+from hf_fairness.arguments import Command
+from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
+from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import print_report, quiet_unless_watched
+from hf_fairness.utils import is_main_process
+
+#: Settings of the Trainer that `--help` shows beside those of every method.
+COMMON = (
+    "output_dir",
+    "learning_rate",
+    "num_train_epochs",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "seed",
+    "use_cpu",
+    "bf16",
+    "push_to_hub",
+    "hub_model_id",
+    "hub_private_repo",
+)
+
+
+def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
+    """Run a method with the words after its name; returns what its ``run`` returns, with ``urls`` of what was pushed.
+
+    Args:
+        name: what the user calls it.
+        command: what it is.
+        argv: the words.
+
+    Raises:
+        ValueError: words that do not fit together, or data that are not there.
+        OSError: data that cannot be read, a repository that one may not write to.
+    """
+    classes = [resolve_name(command.arguments), resolve_name(command.config)]
+    arguments, config, more = parse(
+        [*classes, more_artefacts(**command.artefacts)],
+        argv,
+        prog=f"hf-fairness {name}",
+        description=command.description,
+        positional="model_name_or_path",
+        common=(*COMMON, *command.common),
+        epilog=command.epilog,
+        defaults=command.defaults(),
+        demo=command.demo,
+    )
+    output_dir = getattr(config, "output_dir", None) or arguments.output_dir
+    wanted = repositories(config, str(output_dir), more.push_artefacts)
+    if wanted:
+        command.check_push(arguments)
+        check_logins(wanted, config.hub_token)
+    if quiet_unless_watched():
+        config.disable_tqdm = True
+    result = command.run(arguments, config, **command.open_data(arguments, config))
+    if is_main_process():
+        print_report(result)
+        result["urls"] = push_all(result.get("artefacts", {}), wanted, config)
+    return result

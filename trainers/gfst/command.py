@@ -1,0 +1,144 @@
+"""`hf-fairness gfst`: gender-filtered self-training of a translator, measured beside its control; `--demo` needs no
+data.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.arguments import Command
+from hf_fairness.demo.grammar import DEMO_ARGUMENTS, DEMO_TRAINING, demo_world
+from hf_fairness.trainers.gfst.sources import open_held_out_pairs, open_test_set, open_texts, open_train
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig
+
+DESCRIPTION = """Make a translator keep people's gender more often (gender-filtered self-training, Choubey et al. 2021).
+Takes the sentences of a monolingual text that speak of people of one gender, translates them with the model at hand,
+keeps the translations whose words show the same gender, balances them and trains on them and on the parallel data.
+Trains the control (as many steps on the parallel data alone) and as many random pairs as well, and measures all on
+WinoMT, MuST-SHE and a generic test set, those that are given. Writes OUTPUT_DIR/report (HTML, JSON, Markdown, figures)
+and OUTPUT_DIR/model; every stage is a data set or a model in a folder of OUTPUT_DIR. A killed run goes on where it
+stopped. On several processes: torchrun --nproc_per_node 2 $(which hf-fairness) gfst ..."""
+
+EPILOG = """examples:
+  a model of the Hub, fine-tuned on filtered and original pairs:
+    hf-fairness gfst Helsinki-NLP/opus-mt-en-it --target_lang it --monolingual_dataset news.txt \\
+        --dataset pairs.tsv --winomt en.txt --max_pairs 30000 --output_dir out
+  a small model trained from scratch, on aligned files:
+    hf-fairness gfst --target_lang de --monolingual_dataset news.txt --dataset train.en,train.de \\
+        --validation_dataset dev.en,dev.de --output_dir out
+  on data sets as `hf-fairness build-dataset` writes them:
+    hf-fairness gfst MODEL --target_lang it --dataset news_commentary --dataset_config en-it \\
+        --monolingual_dataset news.txt --winomt winomt --must_she must_she --output_dir out
+  the first stage alone (no model needed), then on to the filtered pairs:
+    hf-fairness gfst --monolingual_dataset news.txt --until filter-source --output_dir out
+  without any data or download:
+    hf-fairness gfst --demo --output_dir out
+
+No number of the report shows that a model is fair; read the control beside every gain.
+"""
+
+#: Where the lexicons of the world are kept in the output folder.
+FOLDER = "demo"
+#: What the demo has of its own.
+_OWN = (
+    *("model_name_or_path", "dataset", "monolingual_dataset", "validation_dataset", "validation_split"),
+    *("test_dataset", "test_split", "winomt", "must_she", "lexicon"),
+)
+
+
+def run(arguments: GFSTArguments, config: GFSTConfig, **data: Any) -> dict[str, Any]:
+    """Carry it out; the recipe is loaded when it runs. What the stages of a run that ends early counted is ``text``."""
+    from hf_fairness.report.gfst_record import kept_table
+    from hf_fairness.results import columns
+    from hf_fairness.trainers import run_gfst
+
+    result = run_gfst(arguments, config=config, **data)
+    return result | ({"text": "\n".join(columns(kept_table(result)))} if "stages" in result else {})
+
+
+def check_push(arguments: GFSTArguments) -> None:
+    """Refuse a run that ends before there is a model."""
+    if not arguments.wants("model"):
+        raise ValueError(
+            f"--until {arguments.until} ends the run before there is a model to push: leave out one of them."
+        )
+
+
+def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
+    """Everything that the arguments name, as `run_gfst` takes it; what the run does not come to is not opened."""
+    a, late = arguments, arguments.wants("predict")
+    if a.demo:
+        return demo_data(a, config)
+    if a.monolingual_dataset is None and a.until not in ("parallel", "start", "initial"):
+        raise ValueError(
+            "--monolingual_dataset is missing: a text file, table, saved data set or id to translate from."
+        )
+    languages = (a.source_lang, a.target_lang)
+    return {  # first, as they cost little
+        "winomt_rows": open_test_set("winomt", a.winomt, languages) if late else None,
+        "must_she_rows": open_test_set("must_she", a.must_she, languages) if late else None,
+        "monolingual": None
+        if a.monolingual_dataset is None
+        else open_texts(
+            a.monolingual_dataset,
+            column=a.monolingual_text_column,
+            config=a.monolingual_config,
+            split=a.monolingual_split,
+        ),
+        "train": open_train(a, config) if a.dataset else None,
+        "validation": open_held_out_pairs(a, config, "validation") if a.wants("initial") else None,
+        "test": open_held_out_pairs(a, config, "test") if late else None,
+    }
+
+
+def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
+    """The world of the demo, as `run_gfst` takes it: sentences of a small grammar and a model trained on them here.
+
+    Args:
+        arguments: those of the command; their ``lexicon`` becomes that of the world.
+        config: its ``output_dir`` gets the lexicons, its seed makes the world.
+
+    Raises:
+        ValueError: data or a model were named as well.
+    """
+    from hf_fairness.filters import LexiconTagger
+    from hf_fairness.runs import atomic_write_text
+
+    given = [name for name in _OWN if getattr(arguments, name)]
+    if given:
+        raise ValueError(f"--demo brings its own data and model: leave out --{given[0]}, or --demo.")
+    world = demo_world(config.seed)
+    folder = Path(str(config.output_dir)) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    lexicon, nouns = folder / f"lexicon.{world.lang}.tsv", folder / f"nouns.{world.lang}.tsv"
+    atomic_write_text(lexicon, world.lexicon)
+    atomic_write_text(nouns, world.nouns)
+    arguments.lexicon = str(lexicon)
+    return {
+        "train": world.parallel,
+        "monolingual": world.monolingual,
+        "validation": world.validation,
+        "test": world.generic_test,
+        "winomt_rows": world.winomt_rows,
+        "winomt_tagger": LexiconTagger(str(nouns), world.lang),
+    }
+
+
+COMMAND = Command(
+    description=DESCRIPTION,
+    arguments="hf_fairness.trainers:GFSTArguments",
+    config="hf_fairness.trainers:GFSTConfig",
+    run=run,
+    open_data=open_data,
+    check_push=check_push,
+    artefacts={
+        "pairs": "the sentences of your monolingual text that were kept, and their translations, with all that they say"
+    },
+    epilog=EPILOG,
+    common=("warmup_steps", "max_steps"),
+    defaults=lambda: {"output_dir": "gfst"},
+    demo={**DEMO_ARGUMENTS, **DEMO_TRAINING},
+)
