@@ -40,7 +40,7 @@ test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doc
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies behind the README's numbers (about two hours)
+slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (about two hours)
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.refine_quality

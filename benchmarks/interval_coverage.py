@@ -5,7 +5,7 @@
 "Before" are the percentile bootstraps (means over seeds: Student's interval without the ends of the range), kept here
 only to be compared with. Two groups are enumerated: every outcome of two binomial counts with its probability, so that
 these numbers have no noise (but for the draws of the bootstrap). The rest is simulated. A gap is |difference|, at least
-0; the interval of a difference is folded accordingly. A run writes its results and the tables of benchmarks/README.md.
+0; the interval of a difference is folded accordingly. A run writes its results, `python -m benchmarks.readme` the page.
 
 Bars are coverages of .93 to .99 for two groups and of .92 to .99 for the rest, and a width of at most 1.3 times that of
 Newcombe's interval. Cells that miss them, all by covering too often:
@@ -26,7 +26,6 @@ import argparse
 import functools
 import itertools
 import math
-import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,15 +34,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.study import RESULTS, ROOT, write_results
+from benchmarks.study import RESULTS, write_results
 from hf_fairness.report.markdown import markdown_table
-from hf_fairness.runs import atomic_write_text
 from hf_fairness.scores.intervals import Rates, largest_gap_interval, rate_limits
 from hf_fairness.scores.seat import effect
 from hf_fairness.scores.statistics import mean_interval, mean_statistic_interval
 
 FILE = RESULTS / "interval_coverage.json"
-PAGE = ROOT / "benchmarks" / "README.md"
 #: Least and greatest coverage that is wanted, by kind of cell.
 BARS = {"two_groups": (0.93, 0.99)} | dict.fromkeys(("largest_gap", "cced", "seat", "seeds"), (0.92, 0.99))
 #: Greatest width, in widths of Newcombe's interval.
@@ -366,13 +363,6 @@ def tables(results: dict[str, Any]) -> str:
     return "\n\n".join([*parts, f"{told}.", "\n".join(["Misses:", "", *missed])])
 
 
-def fill(text: str, results: dict[str, Any]) -> str:
-    """The page with its tables put in place."""
-    begin, end = "<!-- interval_coverage:begin -->", "<!-- interval_coverage:end -->"
-    written = f"{begin}\n{tables(results)}\n{end}"
-    return re.sub(f"{begin}.*?{end}", lambda _: written, text, flags=re.DOTALL)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -385,7 +375,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"\n{time.process_time() - start:.0f} s of processor time")
     if not options.quick:
         write_results(options.output, CONFIG, results)
-        atomic_write_text(PAGE, fill(PAGE.read_text(encoding="utf-8"), results))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,33 @@
-"""The README's tables, written from the results files: `python -m benchmarks.readme` puts them in place."""
+"""Every generated table, written from the results files: `python -m benchmarks.readme` puts them in place.
+
+A table stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`: one result per method in the README, all others in
+`benchmarks/README.md`. What is around them is written by hand and left as it is.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks import data_diet_quality, gfst_cell, ibadr_quality, ibadr_sick, refine_quality, swap_quality
+from benchmarks import (
+    data_diet_quality,
+    gfst_cell,
+    ibadr_quality,
+    ibadr_sick,
+    interval_coverage,
+    refine_quality,
+    swap_quality,
+)
 from benchmarks.study import RESULTS, ROOT, made_by, read_record
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.trainers.data_diet.grid import BASELINES
+
+#: The pages that hold tables.
+PAGES = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
+SPEED = ROOT / "benchmarks" / "results.json"
 
 MEASURES = {
     "winogender_cced": "CCED, Winogender (240 human templates)",
@@ -22,16 +37,12 @@ MEASURES = {
     "built_in_cced": "CCED, built-in triples (432, held out)",
     "stsb_dev_spearman": "STS-B dev, Spearman (relative)",
 }
-STUDIES = (
-    *("ccd_quality", "data_diet_quality", "gfst_quality", "gfst_real"),
-    *("ibadr_quality", "ibadr_sick", "refine_quality", "swap_quality"),
-)
-#: Columns of the table of the data diet that the README shows.
+#: Columns of the table of the data diet that are shown.
 DIET_COLUMNS = (
     *("method", "a", "b", "rows", "paired DP (1)", "kept/flipped DP, the paper's eq. 3 (1)", "flip rate (0)"),
     *("group DP (1)", "AUC (1)", "AUC change"),
 )
-#: Measures of the template worlds that the README shows, and models whose names it changes.
+#: Measures of the template worlds that are shown, and models whose names it changes.
 GFST_COLUMNS = {
     "accuracy": "WinoMT Acc",
     "delta_r": "ΔR (0)",
@@ -45,6 +56,8 @@ GFST_NAMES = {
     gfst_cell.RANDST: "RandST, equal size",
     gfst_cell.GFST: "**GFST**",
 }
+#: Sets of SICK in the README: test rows, and those of them that speak against the bias.
+SICK_SETS = ("test", "against_negation")
 LEVELS = {
     "similarity_structure": "Similarity structure, 4,000 STS-B sentence pairs (1 is ideal)",
     "seat_mean_abs_effect_size": "SEAT, mean |d| (original {seat:.2f})",
@@ -72,13 +85,22 @@ def _percent(value: Mapping[str, Any]) -> str:
     return text.replace("-", "−")
 
 
-def speed_table(results: Mapping[str, Any]) -> str:
-    """Median ratio of each benchmark, with the least and the greatest of its rounds."""
-    rows = [["what", "speed ratio", "bar"]]
-    for entry in results["benchmarks"]:
+def speed_table(record: Mapping[str, Any]) -> str:
+    """Median ratio of each benchmark, with the least and the greatest of its rounds, and when it was measured."""
+    rows = [["what", "speed ratio", "bar", "measured at"]]
+    for entry in record["benchmarks"]:
         ratio = entry["ratio"]
         spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
-        rows.append([entry["compares"], spread, f"{entry['bar']:g}"])
+        rows.append([entry["compares"], spread, f"{entry['bar']:g}", made_by(entry.get("measured", record))])
+    return markdown_table(rows, trusted=True)
+
+
+def scaling_table(results: Mapping[str, Any]) -> str:
+    """Exponents of time and memory of each case, over all sizes and over the two largest."""
+    rows = [["what", "over", "largest size", "time", "two largest", "memory", "two largest"]]
+    for name, case in results.items():
+        exponents = [case[f"{cost}_exponent{part}"] for cost in ("time", "memory") for part in ("", "_last")]
+        rows.append([name, case["over"], f"{case['sizes'][-1]:,}", *(f"{value:.2f}" for value in exponents)])
     return markdown_table(rows, trusted=True)
 
 
@@ -210,14 +232,102 @@ def _gap(value: Mapping[str, Any]) -> str:
     return _with_ends(value["difference"], value["ci95"], "+.3f")
 
 
+def _told(value: Mapping[str, Any]) -> str:
+    """A gap, and that it is not clear where its interval holds 0."""
+    low, high = value["ci95"]
+    return _gap(value) + (", not clear of 0" if low <= 0 <= high else "")
+
+
 def _with_ends(value: float, ends: Sequence[float], form: str) -> str:
     low, high = ends
     return f"{value:{form}} [{low:{form}}, {high:{form}}]".replace("-", "−")
 
 
+def method_table(studies: Mapping[str, Any]) -> str:
+    """One result per method for the README: its control, what it reached, what got worse or stayed as it was."""
+    rows = [
+        ["method, model, texts", "measure (ideal)", "control", "with the method", "what got worse, or did not change"],
+        _refine_row(studies["refine_quality"]),
+        _ccd_row(studies["ccd_quality"]),
+        _diet_row(studies["data_diet_quality"]),
+        _gfst_row(studies["gfst_quality"]),
+        _ibadr_row(studies["ibadr_quality"], studies["ibadr_sick"]),
+    ]
+    return markdown_table(rows, trusted=True)
+
+
+def _refine_row(results: Mapping[str, Any]) -> list[str]:
+    level = {name: arm["level"] for name, arm in results["arms"].items()}
+    size, sts = "mean_abs_effect_size", "sts_spearman"
+    gap = results["arms"]["sub"]["against random"][size]
+    gap = {"difference": gap["mean"], "ci95": gap["ci95"]}
+    return [
+        "corpus refinement by bias score, MiniLM on STS-B without the 5 % of highest score",
+        "SEAT, mean |d| (0)",
+        f"{_digits(level['random'][size]['mean'])} without as many random rows",
+        f"{_digits(level['sub'][size]['mean'])}; gap {_told(gap)}",
+        f"STS-B {_digits(level['random'][sts]['mean'])} and {_digits(level['sub'][sts]['mean'])}",
+    ]
+
+
+def _ccd_row(results: Mapping[str, Any]) -> list[str]:
+    control, method = results["arms"]["control (news)"], results["arms"]["news"]
+    seat, original = _digits(method["seat_mean_abs_effect_size"]["mean"]), results["original"]
+    probe = f"{_digits(method['probe']['linear']['mean'])} ({_digits(original['probe']['linear'])} before)"
+    return [
+        "CCD, MiniLM, news sentences",
+        "change of CCED on Winogender (−100 %)",
+        _percent(control["winogender_cced"]),
+        _percent(method["winogender_cced"]),
+        f"on rewrites by people {_percent(method['grep_biasir_cced'])}; a probe reads the group in {probe}; SEAT "
+        f"{_digits(original['seat_mean_abs_effect_size'])} to {seat}; STS-B {_percent(method['stsb_dev_spearman'])}",
+    ]
+
+
+def _diet_row(results: Mapping[str, Any]) -> list[str]:
+    diet = results["diet"]
+    at = diet["order_at_choice"]["test"]
+    healthy, random, _ = (_digits(at["paired_parity"][name]["mean"]) for name in data_diet_quality.ORDER)
+    own = [_kept_flipped(diet[name]) for name in data_diet_quality.ORDER[:2]]
+    return [
+        "healthy data diet, head on MiniLM, tweets",
+        "paired demographic parity (1)",
+        f"{random} on as many random rows",
+        f"{healthy}; gap {_told(at['differences'][0])}",
+        f"AUC {_percent(diet['healthy_random']['auc_change']['test'])} against all rows; by the paper's own measure "
+        f"{own[1]} and {own[0]}",
+    ]
+
+
+def _gfst_row(results: Mapping[str, Any]) -> list[str]:
+    setting = results["settings"]["few women"]
+    control, method = setting["arms"][gfst_cell.CONTROL], setting["arms"][gfst_cell.GFST]
+    return [
+        "GFST, small translator into Italian, template world with few women",
+        "ΔR on WinoMT (0)",
+        f"{_digits(control['delta_r']['mean'])} with equal steps",
+        f"{_digits(method['delta_r']['mean'])}; gap {_told(setting['gfst_against'][gfst_cell.CONTROL]['delta_r'])}",
+        f"feminine forms that the data lack stay at {_digits(method['absent_forms']['mean'])}; "
+        f"BLEU {_digits(control['bleu']['mean'])} and {_digits(method['bleu']['mean'])}",
+    ]
+
+
+def _ibadr_row(planted: Mapping[str, Any], sick: Mapping[str, Any]) -> list[str]:
+    arms, real = planted["accuracy"]["reversed"], sick["generator"]["results"]
+    test, against = ([_digits(real[name][arm]["accuracy"]) for arm in ("control", "ibadr")] for name in SICK_SETS)
+    return [
+        "IBADR, tiny models, planted world",
+        "accuracy with a reversed marker (1)",
+        f"{_digits(arms['control']['mean'])} with equal steps",
+        f"{_digits(arms['ibadr']['mean'])}; gap {_told(planted['comparisons']['reversed']['ibadr - control'])}",
+        f"on real pairs (SICK, a generator from scratch) accuracy goes from {' to '.join(test)}, on those against the "
+        f"bias from {' to '.join(against)}",
+    ]
+
+
 def tables() -> dict[str, str]:
-    """Each table of the README by the name of its place; below it the commit and date that it was measured at."""
-    records = {name: read_record(RESULTS / f"{name}.json") for name in STUDIES}
+    """Each table by the name of its place; below it the commit and date that it was measured at."""
+    records = {path.stem: read_record(path) for path in sorted(RESULTS.glob("*.json"))}
     studies = {name: record["results"] for name, record in records.items()}
     diet, planted, sick = studies["data_diet_quality"], studies["ibadr_quality"], studies["ibadr_sick"]
     written = {
@@ -229,20 +339,22 @@ def tables() -> dict[str, str]:
         "sick": ("ibadr_sick", f"{ibadr_sick.table(sick)}\n\n{sick_text(sick)}"),
         "refine": ("refine_quality", refine_quality.table(studies["refine_quality"])),
         "swaps": ("swap_quality", swap_quality.table(studies["swap_quality"])),
+        "scaling": ("scaling", scaling_table(studies["scaling"])),
+        "interval_coverage": ("interval_coverage", interval_coverage.tables(studies["interval_coverage"])),
     }
-    tables = {place: f"{table}\n\nMeasured at {made_by(records[name])}." for place, (name, table) in written.items()}
-    speed = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
-    return {**tables, "speed": speed_table(speed)}
+    dated = {place: f"{table}\n\nMeasured at {made_by(records[name])}." for place, (name, table) in written.items()}
+    speed = json.loads(SPEED.read_text(encoding="utf-8"))
+    return {**dated, "methods": method_table(studies), "speed": speed_table(speed)}
 
 
-def fill(text: str) -> str:
-    """The README's text with every table as the results files have it."""
-    for name, table in tables().items():
+def fill(text: str, tables: Mapping[str, str]) -> str:
+    """The text of a page with the tables that have a place in it."""
+    for name, table in tables.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         text = re.sub(f"{begin}.*?{end}", lambda _, t=table, b=begin, e=end: f"{b}\n{t}\n{e}", text, flags=re.DOTALL)
     return text
 
 
 if __name__ == "__main__":
-    readme = Path(ROOT / "README.md")
-    atomic_write_text(readme, fill(readme.read_text(encoding="utf-8")))
+    for page in PAGES:
+        atomic_write_text(page, fill(page.read_text(encoding="utf-8"), tables()))

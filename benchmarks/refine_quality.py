@@ -256,7 +256,7 @@ def rescored(score: BiasScore) -> list[float]:
     return greatest(scored(rows.select(range(0, len(rows), CONFIG["scored_again"])), score)).tolist()
 
 
-#: Keys of the README's table and how they read there.
+#: Keys of the table and how they read there.
 MEASURES = {
     "mean_abs_effect_size": "SEAT, mean \\|d\\| of 6, 6b, 7, 7b, 8, 8b (0 is ideal)",
     **{f"effect_size_{name}": f"SEAT test {name}, d (retention: high is good)" for name in RETENTION},
@@ -265,7 +265,7 @@ MEASURES = {
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The README's table: each arm, then its differences to the controls, with 95 % intervals over seeds."""
+    """The table: each arm, then its differences to the controls, with 95 % intervals over seeds."""
     arms = results["arms"]
     lines = ["| mean over seeds | " + " | ".join(arms) + " |", "|---" * (len(arms) + 1) + "|"]
     lines.append("| rows | " + " | ".join(f"{results['rows'][name]:,}" for name in arms) + " |")

@@ -261,7 +261,7 @@ def misses(results: dict[str, Any]) -> list[str]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """The README's table: token error rate with its interval, and without regard to case, per set and system."""
+    """The table: token error rate with its interval, and without regard to case, per set and system."""
     systems = [name for name in SYSTEMS if name in results]
     head = [f"{name} ({results['n_pairs'][name]} pairs)" for name in SETS]
     lines = ["| token error rate, both ways | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]

@@ -1,18 +1,99 @@
-"""The README's second example runs as printed, with two steps instead of an epoch."""
+"""The README is short, its examples print what it says, and its numbers are those of the results files."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import readme
+from hf_fairness import cli, metric_path
+from hf_fairness.demo import minilm_path
+
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def test_mitigation_example(root, tmp_path, capsys):
-    text = (root / "README.md").read_text(encoding="utf-8")
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "CCDTrainer" in block]
-    assert len(code.strip().splitlines()) <= 15
-    short = code.replace('CCDConfig(output_dir="out/ccd")', f"CCDConfig(output_dir={str(tmp_path)!r}, max_steps=2)")
-    short = short.replace('"out/ccd/final"', repr(str(tmp_path / "final")))
-    assert short.count(str(tmp_path)) == 2
-    exec(compile(short, "README.md", "exec"), {"__name__": "readme"})
-    female, male, neutral = capsys.readouterr().out.splitlines()[:3]
-    assert len({female, male, neutral}) == 3
-    assert (tmp_path / "final" / "model.safetensors").is_file()
+@pytest.fixture(scope="module")
+def text(root: Path) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def block(text: str, *words: str, kind: str = "") -> str:
+    """The one code block of a kind that holds all words."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (found,) = [code for language, code in blocks if language == kind and all(word in code for word in words)]
+    return str(found)
+
+
+def section(text: str, title: str) -> str:
+    return text.split(f"\n## {title}")[1].split("\n## ")[0]
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_one_can_read_it(text):
+    lines = text.splitlines()
+    assert len(lines) <= 150
+    assert all(len(line) <= 120 for line in lines if not line.startswith("|"))
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    order = ["What", "Install", "Two commands", "Change texts", "Measure", "Mitigate", "The Hub", "One result", "Test"]
+    assert [title for title in titles if title.startswith(tuple(order))] == titles[:-1]
+    assert titles[-1] == "Where to look next"
+
+
+def test_places_that_it_names_are_there(text, root):
+    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(
+        r"\]\(([^)#]+)\)", (root / "benchmarks/README.md").read_text()
+    )
+    for place in named:
+        assert (root / place).exists() or (root / "benchmarks" / place).exists(), place
+
+
+def test_metrics_and_commands_are_those_of_the_package(text):
+    metrics = {path.name for path in Path(metric_path("seat")).parent.iterdir() if (path / f"{path.name}.py").is_file()}
+    told = section(text, "Measure").split("Fourteen metrics load offline:")[1]
+    assert set(re.findall(r"`(\w+)`", told)) == metrics
+    assert len(metrics) == 14
+    commands = section(text, "Two commands") + section(text, "The Hub")
+    assert all(name in commands for name in cli.COMMANDS)
+
+
+def test_the_pages_quote_the_results_files(root):
+    tables = readme.tables()
+    for page in readme.PAGES:
+        written = page.read_text(encoding="utf-8")
+        assert readme.fill(written, tables) == written
+    pages = {page: set(re.findall(r"<!-- (\w+):begin -->", page.read_text(encoding="utf-8"))) for page in readme.PAGES}
+    assert list(pages.values()) == [{"methods"}, set(tables) - {"methods"}]
+
+
+def test_audit_prints_what_the_page_says(text, tmp_path, capsys, monkeypatch):
+    """The command of the page, on the same model from this machine; a line that is left out is left out whole."""
+    (line,) = [line for line in block(text, "hf-fairness audit").splitlines() if line.startswith("hf-fairness audit")]
+    monkeypatch.chdir(tmp_path)
+    cli.main(line.replace(MODEL, minilm_path()).split()[1:])
+    printed = plain(capsys.readouterr().out)
+    headline, table = block(text, "Of 6 tests").split("\n\n")
+    assert plain(headline) in printed
+    assert all(plain(line) in printed for line in table.splitlines())
+    assert Path("report/report.html").is_file()
+
+
+def test_what_is_trained_is_pushed_and_pulled(text, tmp_path, fake_hub):
+    """The examples of mitigation and of the Hub, with few texts, two steps and a Hub of the tests."""
+    train, push = (block(text, words, kind="python") for words in ("CCDTrainer(", "publish("))
+    assert len(train.strip().splitlines()) <= 15
+    for words, fewer in (("corpus()}", "corpus()[:300]}"), ('"out/ccd")', '"out/ccd", max_steps=2, use_cpu=True)')):
+        assert train.count(words) == 1
+        train = train.replace(words, fewer)
+    code = f"import os\nos.chdir({str(tmp_path)!r})\n{train}\nprint('--- pushed')\n{push}"
+    before, after = fake_hub.run(code.replace('"you/', '"tester/')).split("--- pushed\n")
+    assert block(text, "During the break,") in before
+    assert after.replace(fake_hub.url, "https://huggingface.co").replace("/tester/", "/you/") == block(
+        text, "Pushed to"
+    )
+    files = set(fake_hub.files("tester/all-MiniLM-L6-v2-ccd"))
+    assert {"README.md", "model.safetensors"} <= files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import ccd_quality, readme
+from benchmarks import ccd_quality
 from benchmarks.study import RESULTS, read_results
 
 
@@ -27,12 +27,6 @@ def test_ccd_quality_shows_the_harm_first_and_the_control(recorded):
 def test_a_missed_bar_is_named(recorded):
     arms = {**recorded["arms"], "demo corpus": {"winogender_cced": {"mean": -0.4}}}
     assert ccd_quality.misses(arms) == ["demo corpus: winogender_cced is -0.4000, expected <= -0.5"]
-
-
-def test_the_readme_quotes_the_results_files(root):
-    text = (root / "README.md").read_text(encoding="utf-8")
-    assert readme.fill(text) == text
-    assert all(table in text for table in readme.tables().values())
 
 
 @pytest.mark.timeout(2400)
