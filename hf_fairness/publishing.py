@@ -3,6 +3,9 @@
 A repository remembers in :data:`MANIFEST` which files came from here. The next push removes those of them that are no
 longer made, such as the shards of a larger data set, and leaves alone what a person added. Of a card that a person
 changed on the Hub only the section on bias is replaced.
+
+What a command made, beside the model that ``--push_to_hub`` publishes, holds texts of its data and is published only if
+one names it: ``--push_artefacts`` in the shell, ``publish(run_ibadr(...)["artefacts"]["pool"], "you/pool")`` in Python.
 """
 
 from __future__ import annotations

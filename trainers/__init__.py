@@ -2,6 +2,26 @@
 
 A folder holds one method: its settings, trainer or callback, data and recipe; ``training`` holds what several use.
 Every name here is loaded when it is first used.
+
+Trainers of models, in the place of their parents: `CCDTrainer` (SentenceTransformerTrainer), `DataDietTrainer`,
+`PoETrainer`, `ReweightTrainer`, `ConfRegTrainer` (Trainer), `TranslationTrainer` (Seq2SeqTrainer). Into a plain Trainer
+goes `GEPruningCallback`, into a SentenceTransformerTrainer `SEATEvaluator` and `CCEDEvaluator`. Each trainer trains and
+saves in float32 what a checkpoint holds in half precision (``bf16=True`` computes in mixed precision), resumes exactly,
+and stops with an error, on all processes, when weights or losses are no numbers any more.
+
+A classifier on the healthy part of its data, with the steps and the schedule of all of it:
+
+    rows = texts.map(CounterfactualAugmentation("text", quality=True), batched=True)
+    diet = GEPruningCallback(rows, factual_fraction=0.5, counterfactual_fraction=0.3)
+    Trainer(model=model, args=args, train_dataset=rows.map(tokenize), processing_class=tokenizer, callbacks=[diet])
+
+A classifier that leaves to a bias model what the hypothesis alone gives away:
+
+    bias = ClassifierLearner("bert-base-uncased", {"num_train_epochs": 1})
+    train = add_bias_log_probs(train, learner=bias, columns=["hypothesis"])  # on folds that the bias model has not seen
+    PoETrainer(model=model, args=args, train_dataset=train.map(tokenize), processing_class=tokenizer).train()
+
+Whole methods with control, report and card: `run_ccd`, `run_gfst`, `run_ibadr`, `run_data_diet`.
 """
 
 from __future__ import annotations

@@ -25,6 +25,17 @@ DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how
 retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
 says that a model is fair; each comes with its interval, its convention and what it does not show."""
 
+EPILOG = """examples:
+  before and after a mitigation, with the utility that must stay:
+    hf-fairness audit you/all-MiniLM-L6-v2-ccd --reference_model sentence-transformers/all-MiniLM-L6-v2 \\
+        --sts_pairs sts-dev.tsv --output_dir report
+  on texts of your own, into the card of a model that is on the Hub:
+    hf-fairness audit you/model --dataset news.txt --push_to_hub
+
+Quote the word-clustered p-value of SEAT: the published one takes sentences of one word for independent. A CCED of 0
+means equal distances, and the group may still be read from the embedding: see the probe.
+"""
+
 
 @dataclass(kw_only=True)
 class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments):
@@ -90,6 +101,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         prog="hf-fairness audit",
         description=DESCRIPTION,
         positional="model_name_or_path",
+        epilog=EPILOG,
     )
     return run(arguments)
 

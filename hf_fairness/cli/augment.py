@@ -29,6 +29,19 @@ refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR
 card with every count and setting, and OUTPUT_DIR/augment.json. datasets.load_dataset(OUTPUT_DIR) opens it. No method
 makes data fair."""
 
+EXAMPLES = """examples:
+  a counterfactual beside each row, on disk and on the Hub, with a card that states counts, rejected share and limits:
+    hf-fairness augment news.csv --method cda --output_dir fair-news --push_to_hub --hub_dataset_id you/fair-news
+  a corpus is scored once, for every percentile:
+    hf-fairness augment sick.csv --method score --model_name_or_path MODEL --output_dir scored \\
+        --text_column premise hypothesis
+    hf-fairness augment scored --method subtract --percentile 95 --output_dir sub95 \\
+        --score_column premise_bias_absolute hypothesis_bias_absolute
+  a second corpus along the same direction:
+    hf-fairness augment news.csv --method score --model_name_or_path MODEL --direction scored/direction.json \\
+        --output_dir news
+"""
+
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
 _WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
@@ -53,7 +66,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
 def _method_list() -> str:
     width = max(map(len, METHODS))
     lines = [f"  {name:<{width}}  {method.summary}" for name, method in METHODS.items()]
-    return "\n".join(["methods:", *lines])
+    return "\n".join([EXAMPLES, "methods:", *lines])
 
 
 def _method(name: str) -> Method:

@@ -1,4 +1,10 @@
-"""A record as JSON, as text for the terminal, as the section of a model card, and as an HTML page with pictures."""
+"""A record as JSON, as text for the terminal, as the section of a model card, and as an HTML page with pictures.
+
+Every command ends in the same report: what changed most, what the control did and what it cost, in a few sentences;
+one picture with a row for each measure; then lists, tables and the pictures of the method. ``report.html`` reads on a
+phone, in the dark and on paper, without scripts; ``report.md`` is the section of a model card; ``record.json`` holds all
+of it in one layout (`hf_fairness.record.Record`), and ``results.json`` what the command found in its own.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,20 @@ version (content-conditional debiasing, Deng et al. 2024). Measures bias and uti
 and writes OUTPUT_DIR/report (HTML, JSON, Markdown) and OUTPUT_DIR/model (opens with SentenceTransformer or AutoModel).
 A killed run goes on where it stopped. On several processes: torchrun --nproc_per_node 2 $(which hf-fairness) ccd ..."""
 
+EPILOG = """examples:
+  your texts, with human similarity scores as the utility that must stay; the model goes to the Hub:
+    hf-fairness ccd --model_name_or_path sentence-transformers/all-MiniLM-L6-v2 --dataset news.txt --output_dir out \\
+        --sts_pairs sts-dev.tsv --push_to_hub --hub_model_id you/all-MiniLM-L6-v2-ccd
+  four weights of the part of the loss that keeps the model as it was, side by side:
+    hf-fairness ccd --model_name_or_path MODEL --dataset news.txt --sweep beta=0,0.5,1,1.5 --output_dir out
+  a masked-language model, whose head is kept for CrowS-Pairs and StereoSet, trained with LoRA and saved whole:
+    hf-fairness ccd --model_name_or_path bert-base-uncased --dataset news.txt --use_peft --output_dir out
+
+A tenth of the rows, of other sentences than those trained on, is for the audits alone; another tenth chooses the
+checkpoint. Where a text is long, part of what CCED gains is that the groups' texts move closer to the neutral one: read
+CCED / mean distance beside it. SEAT and what a probe reads need not fall with CCED.
+"""
+
 
 def run(arguments: CCDArguments, config: CCDConfig, **data: Any) -> dict[str, Any]:
     """Carry it out; the recipe is loaded when it runs."""
@@ -44,6 +58,7 @@ COMMAND = Command(
     config="hf_fairness.trainers:CCDConfig",
     run=run,
     open_data=open_data,
+    epilog=EPILOG,
     artefacts={
         "variants": "the texts of your data that hold terms, in the versions of each group, with all that they say"
     },
