@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -68,6 +69,29 @@ def test_the_pages_quote_the_results_files(root):
         assert readme.fill(written, tables) == written
     pages = {page: set(re.findall(r"<!-- (\w+):begin -->", page.read_text(encoding="utf-8"))) for page in readme.PAGES}
     assert list(pages.values()) == [{"methods"}, set(tables) - {"methods"}]
+
+
+def test_functions_and_omissions_of_the_papers_are_named(root):
+    page = (root / "benchmarks/README.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ")[1] for line in section(page, "Papers").splitlines() if line.startswith("| ")][1:]
+    names = [name for functions in rows for name in re.findall(r"`([^`]+)`", functions)]
+    assert all(is_there(name) for name in names), [name for name in names if not is_there(name)]
+    papers = section(page, "The five papers")
+    for missing in ("GLUE", "SentEval", "DPCE", "ADEPT", "hard-debias", "DCT", "BiLSTM", "human", "ChatGPT", "LLaMA"):
+        assert missing in papers, missing
+
+
+def is_there(name: str) -> bool:
+    """Whether a command, a metric or something of the package (``swap``, ``augment.swap``) has this name."""
+    if name.startswith("hf-fairness "):
+        return name.split()[1] in cli.COMMANDS
+    name = name.removeprefix('evaluate.load(metric_path("').removesuffix('"))')
+    if (Path(metric_path("seat")).parent / name).is_dir():
+        return True
+    home, _, name = name.rpartition(".")
+    homes = [f"hf_fairness.{home}"] if home else [f"hf_fairness.{each}" for each in ("filters", "refine", "trainers")]
+    homes += [] if home else ["hf_fairness.generation"]
+    return any(name in dir(importlib.import_module(each)) for each in homes)
 
 
 def test_audit_prints_what_the_page_says(text, tmp_path, capsys, monkeypatch):

@@ -2,8 +2,8 @@
 
 Every command ends in the same report: what changed most, what the control did and what it cost, in a few sentences;
 one picture with a row for each measure; then lists, tables and the pictures of the method. ``report.html`` reads on a
-phone, in the dark and on paper, without scripts; ``report.md`` is the section of a model card; ``record.json`` holds all
-of it in one layout (`hf_fairness.record.Record`), and ``results.json`` what the command found in its own.
+phone, in the dark and on paper, without scripts; ``report.md`` is the section of a model card; ``record.json`` holds
+all of it in one layout (`hf_fairness.record.Record`), and ``results.json`` what the command found in its own.
 """
 
 from __future__ import annotations
