@@ -143,10 +143,12 @@ class ExperimentArguments(ReportArguments):
         """Check what can be checked without reading anything.
 
         Raises:
-            ValueError: fewer than one seed.
+            ValueError: fewer than one seed, or a sweep over seeds.
         """
         if self.n_seeds < 1:
             raise ValueError(f"--n_seeds is {self.n_seeds}, expected 1 or more.")
+        if any(text.startswith("seed=") for text in self.sweep or []):
+            raise ValueError("--sweep of seed: say with --n_seeds how many seeds there are, from --seed on.")
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

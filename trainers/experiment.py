@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hf_fairness.arguments import read_sweep
+from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, read_sweep
 from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import (
     Arm,
@@ -238,6 +238,12 @@ class Method:
         """Results of an arm by name of the set; a method may make outputs here that several sets read."""
         return {each.name: each.score(fitted, folder) for each in sets}
 
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, as a reader sees it: no paths of this machine."""
+        found = shown_settings(asdict(self.arguments), without=SHOWN_ELSEWHERE)
+        quoted = {name: getattr(self.config, name) for name in self.quoted}
+        return {**found, "training": quoted} if quoted else found
+
     def extras(self, found: Found) -> dict[str, Any]:
         """What the result holds beside arms, results and comparisons."""
         return {}
@@ -288,11 +294,15 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         ``record``; ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what can be published.
     """
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
+    wanted = list(_trials(method, arguments, config))  # a bad value is refused before anything is done
+    labels = [label for label, _, _ in wanted]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"--sweep: two of the values are called alike, of {', '.join(labels[1:])}.")
     asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
     with Run(str(output_dir), asked, resume=arguments.resume) as run:
         shared: dict[str, Any] = {}
         trials: dict[str, tuple[Method, Found]] = {}
-        for label, own_arguments, own_config in _trials(method, arguments, config):
+        for label, own_arguments, own_config in wanted:
             one = method(run.trial(_slug(label)), own_arguments, own_config, data, shared, int(config.seed))
             if label:
                 logger.info("Trial %s", label)
@@ -329,14 +339,16 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
             both = [arguments, config]
             place = int(name in {each.name for each in fields(config)}) if is_dataclass(config) else 0
             both[place] = replace(both[place], **{name: _typed(both[place], name, text)})
-            yield f"{name}={text}", *both
+            yield f"{name}={shown_name(text)}", *both
 
 
 def sweepable(arguments: Any, config: Any) -> list[str]:
-    """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places."""
+    """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places or of data."""
     both = [*fields(arguments), *(fields(config) if is_dataclass(config) else ())]
     kinds = ("int", "float", "bool", "str")
-    hidden = ("seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep")
+    hidden = {"seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep", "demo"}
+    opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments))
+    hidden |= {each.name for each in opened} - {"max_rows"}
     names = [
         each.name for each in both if any(kind in str(each.type) for kind in kinds) and "list" not in str(each.type)
     ]
@@ -441,9 +453,6 @@ def _record(method: Method, found: Found) -> Record:
         if isinstance(gap, Mapping)
     }
     meta = _meta(method, found)
-    arguments = method.arguments
-    asked = shown_settings(asdict(arguments), without=SHOWN_ELSEWHERE)
-    quoted = {name: getattr(method.config, name) for name in method.quoted}
     arms = tuple(
         replace(plan.arm, training={**plan.arm.training, **_scalars(found.fitted[name].training)})
         for name, plan in found.plans.items()
@@ -452,9 +461,9 @@ def _record(method: Method, found: Found) -> Record:
     provenance = {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta}
     told: dict[str, Any] = {
         "command": method.command,
-        "name": arguments.name or method.model_name,
+        "name": method.arguments.name or method.model_name,
         "method": method.source,
-        "asked": {**asked, "training": quoted} if quoted else asked,
+        "asked": method.asked(),
         "limits": method.limits,
         **more,
         "provenance": {**provenance, **more.get("provenance", {})},
@@ -505,7 +514,7 @@ def _result(trials: Mapping[str, tuple[Method, Found]]) -> dict[str, Any]:
     more = {label: one(*trial) for label, trial in trials.items() if label}
     return {
         "format": f"hf-fairness/{first.command}/2",
-        "arguments": shown_settings(asdict(first.arguments), without=SHOWN_ELSEWHERE),
+        "arguments": first.asked(),
         **one(first, found),
         **({"trials": more} if more else {}),
         "meta": _meta(first, found),
