@@ -140,8 +140,7 @@ def diet_text(results: Mapping[str, Any]) -> str:
 def _kept_flipped(line: Mapping[str, Any]) -> str:
     """The paper's demographic parity of a line of the table, with its interval."""
     found = line["measures"]["test"]["kept_flipped_parity"]
-    low, high = found["ci95"]
-    return f"{_digits(found['mean'])} [{_digits(low)}, {_digits(high)}]"
+    return _with_ends(found["mean"], found["ci95"], ".3f")
 
 
 def gfst_table(results: Mapping[str, Any]) -> str:
@@ -260,12 +259,11 @@ def _refine_row(results: Mapping[str, Any]) -> list[str]:
     level = {name: arm["level"] for name, arm in results["arms"].items()}
     size, sts = "mean_abs_effect_size", "sts_spearman"
     gap = results["arms"]["sub"]["against random"][size]
-    gap = {"difference": gap["mean"], "ci95": gap["ci95"]}
     return [
         "corpus refinement by bias score, MiniLM on STS-B without the 5 % of highest score",
         "SEAT, mean |d| (0)",
         f"{_digits(level['random'][size]['mean'])} without as many random rows",
-        f"{_digits(level['sub'][size]['mean'])}; gap {_told(gap)}",
+        f"{_digits(level['sub'][size]['mean'])}; gap {_told(gap | {'difference': gap['mean']})}",
         f"STS-B {_digits(level['random'][sts]['mean'])} and {_digits(level['sub'][sts]['mean'])}",
     ]
 
@@ -307,7 +305,7 @@ def _gfst_row(results: Mapping[str, Any]) -> list[str]:
         "ΔR on WinoMT (0)",
         f"{_digits(control['delta_r']['mean'])} with equal steps",
         f"{_digits(method['delta_r']['mean'])}; gap {_told(setting['gfst_against'][gfst_cell.CONTROL]['delta_r'])}",
-        f"feminine forms that the data lack stay at {_digits(method['absent_forms']['mean'])}; "
+        f"feminine forms that the data lack {_digits(method['absent_forms']['mean'])}; "
         f"BLEU {_digits(control['bleu']['mean'])} and {_digits(method['bleu']['mean'])}",
     ]
 
