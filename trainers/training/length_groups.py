@@ -87,12 +87,15 @@ class LengthGrouped(Guarded):
         self.add_callback(self.set_epoch)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        rows, args = self.train_dataset if train_dataset is None else train_dataset, self.args
+        args, name = self.args, self.args.length_column_name
+        rows = self.train_dataset if train_dataset is None else train_dataset
+        if name in (getattr(self.train_dataset, "column_names", None) or ()):
+            rows = self.train_dataset  # the Trainer hands over rows without the columns that the model does not take
         columns = getattr(rows, "column_names", None) or ()
-        if args.train_sampling_strategy != STRATEGY or not {args.length_column_name, "input_ids"} & set(columns):
+        if args.train_sampling_strategy != STRATEGY or not {name, "input_ids"} & set(columns):
             return super()._get_train_sampler(rows)
-        known = args.length_column_name in columns
-        lengths = rows.with_format(None)[args.length_column_name if known else "input_ids"][:]
+        known = name in columns
+        lengths = rows.with_format(None)[name if known else "input_ids"][:]
         step_rows = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
         seed = args.seed if args.data_seed is None else args.data_seed
         self.set_epoch.sampler = LengthGroups(lengths if known else list(map(len, lengths)), step_rows, seed=seed)

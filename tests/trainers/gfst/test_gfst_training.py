@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.trainers import GFSTConfig, train_translator
 from hf_fairness.trainers.gfst.training import TranslationLoss, encode_pairs
+from hf_fairness.trainers.training import length_groups
 from hf_fairness.trainers.training.averaging import average_weights
 from hf_fairness.trainers.training.length_groups import LengthGroups
 from hf_fairness.utils import FairnessWarning
@@ -289,6 +290,20 @@ def test_groups_are_even_and_change_with_the_epoch():
     assert abs(np.corrcoef(firsts, np.arange(100))[0, 1]) < 0.4  # long ones do not all come first
     sampler.set_epoch(1)
     assert list(sampler) != first
+
+
+def test_steps_are_grouped_by_the_tokens_of_both_sides(config, tokenizer, monkeypatch):
+    """The Trainer hands rows to its sampler without the columns that the model does not take, the length among them."""
+    seen, groups = [], length_groups.LengthGroups
+    monkeypatch.setattr(
+        length_groups,
+        "LengthGroups",
+        lambda lengths, *rest, **more: seen.append(list(lengths)) or groups(lengths, *rest, **more),
+    )
+    rows, model = toy_rows(40), toy_model(tokenizer)
+    train_translator(model, tokenizer, rows, config(max_steps=2))
+    encoded, _ = encode_pairs(rows, model, tokenizer, config())
+    assert seen == [[len(row["input_ids"]) + len(row["labels"]) for row in encoded]]
 
 
 def test_the_history_is_plain(config, tokenizer):
