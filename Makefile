@@ -7,12 +7,14 @@ OUT ?= out
 CHECKED := build/checked
 # Several processes of one thread each get through the tests sooner than one process whose threads wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest --durations 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench slow style quality format clean
+.PHONY: help demo test test-all bench slow style quality format clean
 
 help:  ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 # torch is installed on its own first: a bare "torch" requirement may resolve to a build several gigabytes larger.
 $(VENV)/.torch: constraints.txt
@@ -32,10 +34,13 @@ $(VENV)/.test: $(VENV)/.torch setup.cfg
 demo: $(VENV)/.demo  ## Audit all-MiniLM-L6-v2, mitigate it with CCD, audit again: report in out/demo (about 5 minutes)
 	$(BIN)/hf-fairness demo --output_dir $(OUT)/demo
 
-test: $(VENV)/.test checked  ## Unit, golden, property and end-to-end tests, doctests of the package and the README
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
+test: $(VENV)/.test checked  ## Every area in small, doctests of the package and the README (at most 10 CPU-minutes)
 	$(ONE_THREAD) $(BIN)/python -m pytest -q --doctest-glob=README.md README.md
 	cd $(CHECKED) && $(ONE_THREAD) ../../$(BIN)/python -m pytest -p no:cacheprovider --confcutdir=. -c ../../setup.cfg --rootdir=. --doctest-modules hf_fairness --ignore-glob='*/app.py' -q
+	$(PYTEST) -m 'not whole' $(PROCESSES)
+
+test-all: test  ## What `test` runs, and then whole pipelines, small studies and kills
+	$(PYTEST) -m whole $(PROCESSES)
 
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks

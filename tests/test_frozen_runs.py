@@ -11,6 +11,7 @@ import torch
 from support import frozen_runs
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", frozen_runs.RUNS)
 def test_a_small_run_gives_the_numbers_that_are_kept(name, tmp_path):
     if (vendor := frozen_runs.cpu_vendor()) != frozen_runs.VENDOR:

@@ -7,6 +7,8 @@ import pytest
 from benchmarks import ccd_quality
 from benchmarks.study import RESULTS, read_results
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def recorded(shared):

@@ -146,6 +146,7 @@ def test_the_first_stage_needs_no_model_and_no_language(files, tmp_path, capsys)
     assert len(load_from_disk(str(out / "filter_source"))) == 200
 
 
+@pytest.mark.whole
 def test_a_killed_command_goes_on_from_its_checkpoint(files, tmp_path):
     """Kill it while it trains the initial model; the weights are those of a run that was left alone."""
     slow = ["--until", "initial", "--save_strategy", "steps", "--save_steps", "5", "--max_steps", "60"]
@@ -215,6 +216,7 @@ def test_pairs_stand_in_the_report_alone_and_only_where_asked_for(finished, file
     assert (out / "model" / "README.md").read_bytes() == card
 
 
+@pytest.mark.whole
 def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
     out = tmp_path / "out"
     shutil.copytree(finished[0], out)
@@ -354,7 +356,7 @@ def test_the_demo_brings_its_own_data(tmp_path, capsys):
     assert "leave out --model_name_or_path" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_demo_reduces_the_gap(tmp_path):
     assert main(["gfst", "--demo", "--use_cpu", "--output_dir", str(tmp_path / "out")]) == 0
     report = json.loads((tmp_path / "out" / "report" / "results.json").read_text())

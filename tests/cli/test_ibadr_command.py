@@ -74,6 +74,7 @@ def test_files_and_yaml(files, tmp_path, capsys):
     assert json.loads((folder / "results.json").read_text())["arguments"]["generator_model"] == "generator"
 
 
+@pytest.mark.whole
 def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
     words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
     words += [

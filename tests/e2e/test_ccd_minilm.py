@@ -13,6 +13,8 @@ from hf_fairness import FairnessWarning
 from hf_fairness.augment import GroupVariants
 from hf_fairness.trainers import CCDConfig, CCDTrainer
 
+pytestmark = pytest.mark.whole
+
 SUBJECTS = ["My boss", "The pilot", "Our nurse", "The new mayor", "A retired teacher", "The chef", "That actor", "Sam"]
 TEXTS = [
     "{} said that she would be late because her train was cancelled.",

@@ -14,6 +14,8 @@ from support.diet_world import rows as planted_rows
 from support.fake_hub import FakeHub, Repo
 from support.tiny_bert import save_tiny_bert
 
+pytestmark = pytest.mark.whole
+
 START = """
 import json, sys
 from pathlib import Path

@@ -18,6 +18,8 @@ import pytest
 from support.kill_world import NAMES, make_command
 from support.launch import environment
 
+pytestmark = pytest.mark.whole
+
 KILLS = int(os.environ.get("HF_FAIRNESS_KILLS", "20"))
 ENVIRONMENT = environment(MKL_NUM_THREADS="1")
 

@@ -307,6 +307,7 @@ def launched(tmp_path_factory, live, rows):
     return {name: dict(np.load(folder / f"{name}.npz")) for name in ("1-0", "2-0", "2-1")}
 
 
+@pytest.mark.whole
 def test_two_processes_find_what_one_does(launched):
     one, first, second = (launched[name] for name in ("1-0", "2-0", "2-1"))
     assert [found["processes"] for found in (one, first, second)] == [1, 2, 2]

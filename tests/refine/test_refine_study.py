@@ -42,6 +42,7 @@ def test_rows_are_scored_today_as_they_were(recorded, score):
     assert study.rescored(score) == pytest.approx(recorded["scores"], abs=1e-3)
 
 
+@pytest.mark.whole
 def test_a_small_run_goes_through_all_steps(score):
     """100 pairs, one seed, two arms: the highest score falls, both subtractions leave as many rows."""
     rows = study.scored(study.stsb_train(100), score)

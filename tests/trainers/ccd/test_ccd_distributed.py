@@ -11,6 +11,8 @@ from sentence_transformers import SentenceTransformer
 
 from support.launch import launch
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, tiny_bert, triples):

@@ -10,6 +10,8 @@ import pytest
 from support import data_diet_two_processes
 from support.launch import launch
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):

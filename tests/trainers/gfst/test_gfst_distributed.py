@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from support.gfst_case import stages, weights
 from support.launch import launch
+
+pytestmark = pytest.mark.whole
 
 BATCH = 32
 

@@ -12,7 +12,7 @@ from hf_fairness import runs
 from hf_fairness.trainers.gfst.arguments import STAGES
 from support.gfst_case import stages, weights
 
-pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:fast_align learned to align")]
 ORDER = [
     *("parallel", "filter_source", "translate", "filter_target", "balance", "randst"),
     *("train_gfst", "train_control", "train_randst"),

@@ -89,6 +89,7 @@ def small(tmp_path_factory):
     return cell(study.QUICK, "quick", 100, str(tmp_path_factory.mktemp("gfst")))
 
 
+@pytest.mark.whole
 def test_a_small_cell_runs_and_points_the_same_way(small):
     arms = small["arms"]
     assert list(arms) == list(study.ARMS)

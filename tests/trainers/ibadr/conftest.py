@@ -9,5 +9,5 @@ from support.ibadr_case import make_case
 
 @pytest.fixture(scope="session")
 def case():
-    """World, models and settings; see ``ibadr_case``."""
+    """World, models and settings; see ``support.ibadr_case``."""
     return make_case()

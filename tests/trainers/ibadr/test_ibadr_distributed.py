@@ -10,6 +10,8 @@ import pytest
 from support import ibadr_two_processes
 from support.launch import launch
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -40,6 +40,20 @@ def report(case, folder):
     return case.run(folder, anti_artefact=case.world.anti_artefact, probe=True)
 
 
+@pytest.fixture(scope="module")
+def judge(case, tmp_path_factory):
+    """Folder of a classifier that knows the labels of the world."""
+    from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
+
+    folder = tmp_path_factory.mktemp("judge")
+    config, tokenizer = case.classifier
+    model, _ = open_pair_classifier(config, label_names=case.world.train.features["label"].names, tokenizer=tokenizer)
+    settings = {"num_train_epochs": 12, "learning_rate": 1e-2, "per_device_train_batch_size": 16, "use_cpu": True}
+    train_pair_classifier(model, tokenizer, case.world.train, training_arguments=settings).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture
 def started(report, folder, tmp_path):
     """A copy of the finished run: what a changed setting does not touch is there already."""
@@ -199,6 +213,7 @@ def test_a_report_that_was_lost_is_written_again_byte_for_byte(case, report, sta
     assert {kind: path.read_bytes() for kind, path in again["files"].items()} == written
 
 
+@pytest.mark.whole
 def test_killed_at_every_stage(case, report, tmp_path, monkeypatch):
     """Killed at the end of every stage, one after the other; every run goes on from what the one before left."""
     original = Run._work
@@ -225,6 +240,7 @@ def test_killed_at_every_stage(case, report, tmp_path, monkeypatch):
         assert found[key] == report[key], key
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "settings",
     [
@@ -301,11 +317,10 @@ def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started
     assert kept[:] == read_rows(folder / "samples-1" / ACCEPTED)[:]
 
 
-def test_labels_that_mean_nothing(case, tmp_path):
+@pytest.mark.whole
+def test_labels_that_mean_nothing(case, judge, tmp_path):
     """A generator that does not read its label, and a judge that can tell: the base model knows the markers."""
     shuffled = case.world.train.shuffle(seed=1)["label"][:]
-    judge = tmp_path / "judge"
-    _train_judge(case, judge)
     rows = case.world.train.remove_columns("label").add_column("label", shuffled)
     names = {"class_names": ["entailment", "neutral", "contradiction"], "judge_model": str(judge)}
     settings = {
@@ -321,10 +336,9 @@ def test_labels_that_mean_nothing(case, tmp_path):
         case.run(tmp_path / "out", train=rows, **{**settings, "check_agreement": False, "confidence_from": str(judge)})
 
 
-def test_labels_that_mean_little(case, tmp_path):
+@pytest.mark.whole
+def test_labels_that_mean_little(case, judge, tmp_path):
     """A third of the labels that the generator reads are right; a judge agrees far less than on validation rows."""
-    judge = tmp_path / "judge"
-    _train_judge(case, judge)
     labels = list(case.world.train["label"])
     places = [place for place in range(len(labels)) if place % 4]
     for place, other in zip(places, [*places[1:], places[0]], strict=True):
@@ -343,16 +357,7 @@ def test_labels_that_mean_little(case, tmp_path):
     assert all(said[0][:40] in found["files"][kind].read_text() for kind in ("html", "markdown"))
 
 
-def _train_judge(case, folder):
-    from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
-
-    config, tokenizer = case.classifier
-    model, _ = open_pair_classifier(config, label_names=case.world.train.features["label"].names, tokenizer=tokenizer)
-    settings = {"num_train_epochs": 12, "learning_rate": 1e-2, "per_device_train_batch_size": 16, "use_cpu": True}
-    train_pair_classifier(model, tokenizer, case.world.train, training_arguments=settings).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
+@pytest.mark.whole
 def test_sweep(case, report, folder, tmp_path, capsys):
     from hf_fairness.trainers import sweep_ibadr
 

@@ -73,6 +73,7 @@ def test_the_demo_is_a_run_of_the_planted_study():
     assert {name: rows[:] for name, rows in given["challenge"].items()} == {k: v[:] for k, v in challenge.items()}
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore:Every one of the:hf_fairness.utils.FairnessWarning")  # the harm: the marker decides
 def test_a_small_run_points_the_same_way(tmp_path):
     """One seed, a smaller world, two rounds: the harm is there, and samples of low bias degree reduce it."""

@@ -11,6 +11,8 @@ import torch
 from support import bias_two_processes
 from support.launch import launch
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):

@@ -160,6 +160,7 @@ def test_a_sound_training_is_let_alone(tmp_path):
         assert torch.equal(one, two)
 
 
+@pytest.mark.whole
 def test_both_processes_stop_where_one_is_broken(tmp_path):
     launch("support.diverging_two_processes", tmp_path, processes=2)
     for rank in (0, 1):

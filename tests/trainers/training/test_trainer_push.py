@@ -9,6 +9,8 @@ import pytest
 from support.data_diet_case import WORDS
 from support.tiny_bert import save_tiny_bert
 
+pytestmark = pytest.mark.whole
+
 START = """
 import json, sys, warnings
 from pathlib import Path
