@@ -115,6 +115,7 @@ class EvalSet:
         path: begins the ids of its measures.
         part: ``"validation"`` where it chose something.
         key: what its numbers depend on beside the model: rows, settings.
+        compared: whether arms are compared on it: not where it chose them.
     """
 
     name: str
@@ -123,6 +124,7 @@ class EvalSet:
     path: str = ""
     part: Literal["validation", "test"] = "test"
     key: Any = None
+    compared: bool = True
 
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Named numbers of a model, JSON-able; per-item arrays go into the folder, under names of the set's own."""
@@ -263,6 +265,9 @@ class Method:
     def save(self, fitted: Fitted, folder: Path) -> None:
         """Write the model that is published, without its card."""
         shutil.copytree(fitted.model, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*PRIVATE))
+
+    def hide(self, fitted: Fitted, folder: Path) -> None:
+        """Write files that go to the Hub in place of those of the model, where these say something of this machine."""
 
     def library_card(self, fitted: Fitted) -> str:
         """Text of a card that a library wrote; ours goes before it."""
@@ -426,8 +431,8 @@ def _compare(
         return Scored(name, results[each.name], folder)
 
     def work(folder: Path) -> int:
-        found: dict[str, dict[str, Any]] = {each.name: {} for each in sets}
-        for each in sets:
+        found: dict[str, dict[str, Any]] = {each.name: {} for each in sets if each.compared}
+        for each in (each for each in sets if each.compared):
             for a, b in pairs:
                 if each.name in scored[a][0] and each.name in scored[b][0]:
                     found[each.name][f"{a} - {b}"] = each.compare(one(each, a), one(each, b))
@@ -444,7 +449,9 @@ def _compare(
 def _record(method: Method, found: Found) -> Record:
     """What one trial found, as it is shown."""
     sets = list(method.sets())
-    measures = tuple(measure for each in sets for measure in each.measures(found.results[each.name]))
+    by_set = {each.name: tuple(each.measures(found.results[each.name])) for each in sets}
+    measures = tuple(measure for each in by_set.values() for measure in each)
+    judged = [measure for each in sets if each.compared for measure in by_set[each.name]]
     paired = {
         (each.id(key), *names.split(" - ")): _test(gap)
         for each in sets
@@ -468,7 +475,7 @@ def _record(method: Method, found: Found) -> Record:
         **more,
         "provenance": {**provenance, **more.get("provenance", {})},
     }
-    return Record(arms=arms, measures=measures, gaps=compare(measures, _pairs(found), paired), **told)
+    return Record(arms=arms, measures=measures, gaps=compare(judged, _pairs(found), paired), **told)
 
 
 def _test(gap: Mapping[str, Any]) -> dict[str, Any]:
@@ -547,6 +554,8 @@ def _publishable(run: Run, method: Method, found: Found, record: Record, result:
     base = method.library_card(fitted)
 
     def card(folder: Path, repo_id: str) -> None:
+        if repo_id:
+            method.hide(fitted, folder)
         atomic_write_text(folder / CARD, artefact_card(about, repo_id, base=base))
 
     def work(folder: Path) -> dict[str, str]:
