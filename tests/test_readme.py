@@ -62,6 +62,13 @@ def test_metrics_and_commands_are_those_of_the_package(text):
     assert all(name in commands for name in cli.COMMANDS)
 
 
+def test_targets_of_make_are_there(text, root):
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    lines = section(text, "Test").replace("`", "\n").splitlines()
+    named = {word for line in lines if line.startswith("make ") for word in line.split("#")[0].split()[1:]}
+    assert named <= targets
+
+
 def test_the_pages_quote_the_results_files(root):
     tables = readme.tables()
     for page in readme.PAGES:
@@ -94,6 +101,7 @@ def is_there(name: str) -> bool:
     return any(name in dir(importlib.import_module(each)) for each in homes)
 
 
+@pytest.mark.whole
 def test_audit_prints_what_the_page_says(text, tmp_path, capsys, monkeypatch):
     """The command of the page, on the same model from this machine; a line that is left out is left out whole."""
     (line,) = [line for line in block(text, "hf-fairness audit").splitlines() if line.startswith("hf-fairness audit")]
@@ -106,6 +114,7 @@ def test_audit_prints_what_the_page_says(text, tmp_path, capsys, monkeypatch):
     assert Path("report/report.html").is_file()
 
 
+@pytest.mark.whole
 def test_what_is_trained_is_pushed_and_pulled(text, tmp_path, fake_hub):
     """The examples of mitigation and of the Hub, with few texts, two steps and a Hub of the tests."""
     train, push = (block(text, words, kind="python") for words in ("CCDTrainer(", "publish("))
