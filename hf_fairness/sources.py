@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from hf_fairness.arguments import DataArguments, HeldOutArguments
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, DatasetDict
 
 #: The flags that say which configuration and which split are read.
 Flags = tuple[str, str]
@@ -64,9 +63,7 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
             f"--{part}_dataset."
         )
     flags = (f"--{part}_config" if config else "--dataset_config", f"--{part}_split")
-    config = config or data.dataset_config
-    split = split or only_split(data.dataset, flags[1], config)
-    return open_dataset(data.dataset, config=config, split=split, flags=flags)
+    return open_dataset(data.dataset, config=config or data.dataset_config, split=split, flags=flags)
 
 
 def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:
@@ -85,52 +82,20 @@ def open_named(name: str, source: str | None, config: str | None, split: str | N
         ValueError: a configuration or split without a source, several splits of which none is named, or as
             :func:`open_dataset`.
     """
-    if source is None:
-        for part, value in (("config", config), ("split", split)):
-            if value is not None:
-                raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
-        return None
-    flags = (f"--{name}_config", f"--{name}_split")
-    return open_dataset(source, config=config, split=split or only_split(source, flags[1], config), flags=flags)
-
-
-def only_split(source: str, flag: str, config: str | None = None) -> str:
-    """The split of a source that has one; of files it is ``train``.
-
-    Args:
-        source: as :func:`open_dataset` takes it.
-        flag: the option that names a split, for the message.
-        config: which configuration is meant of a data set that has several.
-
-    Raises:
-        ValueError: it has several, or as :func:`open_dataset`.
-    """
-    path = Path(source)
-    if (path / "dataset_dict.json").is_file():
-        splits: list[str] = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
-    elif (
-        path.is_file()
-        or (path / "state.json").is_file()
-        or (not path.is_dir() and looks_local(source, tuple(_FORMATS)))
-    ):
-        return "train"
-    else:
-        from datasets import get_dataset_split_names
-
-        try:
-            splits = get_dataset_split_names(source, config)
-        except (OSError, ValueError):  # said in full where it is opened
-            return "train"
-    if len(splits) == 1:
-        return splits[0]
-    raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
+    if source is not None:
+        return open_dataset(source, config=config, split=split, flags=(f"--{name}_config", f"--{name}_split"))
+    for part, value in (("config", config), ("split", split)):
+        if value is not None:
+            raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
+    return None
 
 
 def open_dataset(
     source: str,
     *,
     config: str | None = None,
-    split: str = "train",
+    split: str | None = "train",
+    prefer: Sequence[str] = (),
     flags: Flags = ("--dataset_config", "--dataset_split"),
 ) -> Dataset:
     """Open a data set as rows.
@@ -139,20 +104,22 @@ def open_dataset(
         source: `demo` (the corpus of this package), a csv, tsv, json, jsonl, parquet or text file, a folder written by
             `Dataset.save_to_disk`, a folder of such files, or the id of a data set on the Hub.
         config: which configuration to read of a data set that has several.
-        split: which split to read where the source has several.
+        split: which split to read where the source has several; None takes the only one.
+        prefer: of several splits of which none is named, the first of these that there is.
         flags: those that say which configuration and which split, for messages.
 
     Returns:
         The rows.
 
     Raises:
-        ValueError: unknown file type, empty source, or a split that is not there.
+        ValueError: unknown file type, empty source, a split that is not there, or several of which none is named.
         OSError: the source can not be read.
     """
+    from datasets import Dataset
     from datasets.exceptions import DatasetsError
 
     try:
-        rows = _open(source, config, split, flags)
+        loaded = _open(source, config, split, flags)
     except DatasetsError as error:
         cause = error.__cause__ or error
         if isinstance(cause, UnicodeDecodeError):
@@ -163,13 +130,24 @@ def open_dataset(
         if "no data" in str(error):  # what datasets says of a file with a header and nothing below it
             raise ValueError(f"{source} has no rows.") from error
         raise
+    rows = loaded if isinstance(loaded, Dataset) else _one_of(loaded, source, split, prefer, flags[1])
     if len(rows) == 0:
         raise ValueError(f"{source} has no rows.")
     return rows
 
 
-def _open(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
-    from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
+def _one_of(splits: DatasetDict, source: str, wanted: str | None, prefer: Sequence[str], flag: str) -> Dataset:
+    """The split that is wanted, the only one, or one that is preferred."""
+    chosen = [wanted] if wanted else list(splits) if len(splits) == 1 else [name for name in prefer if name in splits]
+    if not chosen:
+        raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
+    if chosen[0] not in splits:
+        raise ValueError(f"{source} has no split {chosen[0]!r}; it has {', '.join(splits)}.")
+    return splits[chosen[0]]
+
+
+def _open(source: str, config: str | None, split: str | None, flags: Flags) -> Dataset | DatasetDict:
+    from datasets import Dataset, load_dataset, load_from_disk
 
     path = Path(source)
     if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
@@ -189,47 +167,37 @@ def _open(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
         options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
         return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
     if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
-        loaded = load_from_disk(source)
-        if isinstance(loaded, DatasetDict):
-            if split not in loaded:
-                raise ValueError(f"{source} has no split {split!r}; it has {', '.join(loaded)}.")
-            loaded = loaded[split]
-        return loaded
-    if path.is_dir():
-        return _load(source, config, split, flags)
-    if looks_local(source, tuple(_FORMATS)):
+        return load_from_disk(source)
+    if not path.is_dir() and looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return _from_hub(source, config, split, flags)
+    return _load(source, config, split, flags)
 
 
-def _from_hub(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
-    """A data set of the Hub; where it is not to be had, the message says that no file is called so either."""
-    from datasets.exceptions import DatasetsError
-
-    try:
-        return _load(source, config, split, flags)
-    except (OSError, DatasetsError) as error:  # not there, or out of reach
-        near = near_names(source)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ValueError(
-            f"There is no file or folder {source}.{hint} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
-        ) from error
-
-
-def _load(source: str, config: str | None, split: str, flags: Flags) -> Dataset:
-    """A folder or an id with `datasets`; a configuration or split that is missing or wrong names the flag."""
+def _load(source: str, config: str | None, split: str | None, flags: Flags) -> Dataset | DatasetDict:
+    """A folder or an id of the Hub with `datasets`; what is missing or wrong is said with its flag."""
     from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
 
     try:
         return load_dataset(source, config, split=split)
     except ValueError as error:
         text = str(error).strip()
-        if "onfig name is missing" in text or "BuilderConfig" in text:
-            raise ValueError(f"{source}: {flags[0]} names one of its configurations. {text}") from error
-        if "Unknown split" in text or "nknown split" in text:
-            raise ValueError(f"{source}: {flags[1]} names one of its splits. {text}") from error
+        for flag, what, signs in (
+            (flags[0], "configurations", ("onfig name is missing", "BuilderConfig")),
+            (flags[1], "splits", ("nknown split",)),
+        ):
+            if any(sign in text for sign in signs):
+                raise ValueError(f"{source}: {flag} names one of its {what}. {text}") from error
         raise
+    except (OSError, DatasetsError) as error:
+        if Path(source).is_dir():
+            raise
+        near = near_names(source)  # not on the Hub, or out of reach: a file may have been meant
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ValueError(
+            f"There is no file or folder {source}.{hint} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
+        ) from error
 
 
 def _check_header(path: Path) -> None:
@@ -258,6 +226,11 @@ def one_text_column(rows: Dataset, data: DataArguments) -> str:
     return text_column(rows, wanted[0], data.dataset)
 
 
+def columns_of_texts(rows: Dataset) -> list[str]:
+    """Names of the columns that hold texts."""
+    return [name for name, kind in rows.features.items() if getattr(kind, "dtype", None) in ("string", "large_string")]
+
+
 def text_column(rows: Dataset, wanted: str | None, source: str, *, flag: str = "--text_column") -> str:
     """The column that holds the texts.
 
@@ -273,21 +246,14 @@ def text_column(rows: Dataset, wanted: str | None, source: str, *, flag: str = "
     Raises:
         ValueError: no such column, or several text columns to choose from.
     """
-    texts: list[str] = [
-        name for name, feature in rows.features.items() if getattr(feature, "dtype", None) in _TEXT_TYPES
-    ]
+    texts = columns_of_texts(rows)
     if wanted is not None:
         if wanted not in rows.column_names:
             raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")
         return wanted
-    if "text" in texts:
-        return "text"
-    if len(texts) == 1:
-        return texts[0]
+    if "text" in texts or len(texts) == 1:
+        return "text" if "text" in texts else texts[0]
     raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with {flag}.")
-
-
-_TEXT_TYPES = ("string", "large_string")
 
 
 def text_columns(rows: Dataset, wanted: Sequence[str] | None, source: str) -> tuple[str, ...]:
@@ -304,12 +270,10 @@ def text_columns(rows: Dataset, wanted: Sequence[str] | None, source: str) -> tu
     Raises:
         ValueError: as :func:`text_column`; or a column that holds no texts.
     """
-    chosen: Sequence[str | None] = wanted or [None]
-    names = tuple(text_column(rows, name, source) for name in chosen)
-    for name in names:
+    names = tuple(text_column(rows, name, source) for name in wanted or [None])
+    for name in set(names) - set(columns_of_texts(rows)):
         kind = getattr(rows.features[name], "dtype", None)
-        if kind not in _TEXT_TYPES:
-            raise ValueError(f"Column {name!r} of {source} holds {kind or rows.features[name]}, not texts.")
+        raise ValueError(f"Column {name!r} of {source} holds {kind or rows.features[name]}, not texts.")
     return names
 
 

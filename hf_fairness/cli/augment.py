@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.augment_counts import Outcome, outcome
-from hf_fairness.cli.augment_jobs import DIRECTION, Job, Method, asked
-from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.cli.augment_methods import DIRECTION, METHODS, Job, Method, asked
 from hf_fairness.cli.augment_options import COMMON, OPTIONS, AugmentArguments, chosen_options
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
+from hf_fairness.results import columns
 from hf_fairness.sources import open_rows, text_columns
 from hf_fairness.utils import package_versions
 
@@ -49,6 +49,8 @@ _WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns the counts."""
+    width = max(map(len, METHODS))
+    lines = [f"  {name:<{width}}  {method.summary}" for name, method in METHODS.items()]
     parsed = parse(
         [AugmentArguments, *OPTIONS],
         argv,
@@ -56,29 +58,20 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         description=DESCRIPTION,
         positional="dataset",
         common=COMMON,
-        epilog=_method_list(),
+        epilog="\n".join([EXAMPLES, "methods:", *lines]),
     )
     arguments, options = parsed[0], parsed[1:]
-    method = _method(arguments.method)
-    return run(arguments, chosen_options(method, arguments, options))
-
-
-def _method_list() -> str:
-    width = max(map(len, METHODS))
-    lines = [f"  {name:<{width}}  {method.summary}" for name, method in METHODS.items()]
-    return "\n".join([EXAMPLES, "methods:", *lines])
-
-
-def _method(name: str) -> Method:
+    name = arguments.method
     if name not in METHODS:
         near = difflib.get_close_matches(name, METHODS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"Unknown method {name!r}.{hint} Methods: {', '.join(METHODS)}.")
-    return METHODS[name]
+    return run(arguments, chosen_options(METHODS[name], arguments, options))
 
 
 def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
     """Open the data, carry out the method, write, print the counts, push if asked to."""
+    from hf_fairness.report.dataset_card import flat_counts
     from hf_fairness.runs import atomic_folder
 
     method = METHODS[arguments.method]
@@ -89,18 +82,10 @@ def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
         rows = open_rows(arguments)
         if arguments.max_rows is not None:
             rows = rows.select(range(min(len(rows), arguments.max_rows)))
-        job = Job(
-            method,
-            rows,
-            _columns(rows, method, arguments, options),
-            options,
-            arguments.num_proc,
-            arguments.batch_size or method.batch_size,
-            arguments.on_missing,
-        )
+        job = Job(method, rows, _columns(rows, method, arguments, options), options, arguments)
         done = outcome(job, method.run(job))
-        _write(folder, arguments, job, done, repository)
-    _print(done.counts)
+        _write(folder, job, done, repository)
+    print(*columns([("counted", "value"), *flat_counts(done.counts)], left=(0,)), sep="\n")
     print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
     if repository is not None:
         print(_push(output, arguments, repository))
@@ -113,10 +98,10 @@ def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options
         return ()  # groups or scores are there already, and no text is changed
     if method.n_columns == 2 and len(wanted or ()) != 2:
         raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
-    columns = text_columns(rows, wanted, arguments.dataset)
-    if method.n_columns == 1 and len(columns) > 1:
-        raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(columns)}. Run it once for each.")
-    return columns
+    names = text_columns(rows, wanted, arguments.dataset)
+    if method.n_columns == 1 and len(names) > 1:
+        raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(names)}. Run it once for each.")
+    return names
 
 
 def _check_place(output: Path, arguments: AugmentArguments) -> None:
@@ -152,10 +137,11 @@ def _split(arguments: AugmentArguments) -> str:
     return found[0] if found else "train"
 
 
-def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome, repository: str | None) -> None:
+def _write(folder: Path, job: Job, done: Outcome, repository: str | None) -> None:
     """Write rows, card and record."""
     from hf_fairness.runs import atomic_write_json
 
+    arguments = job.arguments
     if len(done.rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
     asked = dataclasses.asdict(arguments).items()
@@ -166,15 +152,15 @@ def _write(folder: Path, arguments: AugmentArguments, job: Job, done: Outcome, r
         write(folder / name)
     done.rows.to_parquet(folder / _file(arguments))
     atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-    _card(arguments, job, done, repository).save(folder / "README.md")
+    _card(job, done, repository).save(folder / "README.md")
 
 
-def _card(arguments: AugmentArguments, job: Job, done: Outcome, repository: str | None) -> Any:
+def _card(job: Job, done: Outcome, repository: str | None) -> Any:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.attributes.names import with_names
     from hf_fairness.report.dataset_card import Derivation, dataset_card
 
-    attribute, names = None, False
+    arguments, attribute, names = job.arguments, None, False
     if "attribute" in job.method.options:
         attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
     read = {name: value for name in ("dataset_config", "max_rows") if (value := getattr(arguments, name)) is not None}
@@ -233,15 +219,6 @@ def _on_rejected(job: Job) -> list[str]:
         "Rewrites that were judged bad are among the rows. This leaves them out: "
         "dataset.filter(lambda row: row['rejected_reason'] in ('', 'missing'))"
     ]
-
-
-def _print(counts: dict[str, Any]) -> None:
-    from hf_fairness.report.dataset_card import flat_counts
-
-    lines = flat_counts(counts)
-    width = max(len(label) for label, _ in lines)
-    for label, value in lines:
-        print(f"{label:<{width}}  {value:>8}")
 
 
 def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Published:

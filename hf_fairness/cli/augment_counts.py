@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hf_fairness.attributes.model import GROUPS_COLUMN
-from hf_fairness.cli.augment_jobs import Job
+from hf_fairness.cli.augment_methods import Job
 from hf_fairness.maps import MISSING
+from hf_fairness.sources import columns_of_texts
 from hf_fairness.utils import FairnessWarning, is_missing
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def outcome(job: Job, result: Dataset) -> Outcome:
         job: the method and the data set before.
         result: the data set after.
     """
-    rewritten, added = _flags(job, result)
+    rewritten = _rewritten(job, result)
+    added = rewritten if job.method.added else [False] * len(result)
     n_added = sum(added) if job.method.added else max(0, len(result) - len(job.rows))
     counts: dict[str, Any] = {"rows in": len(job.rows), "rows without a text": sum(_lacking(job.rows, job.columns))}
     reasons = [""] * len(result)
@@ -60,8 +62,9 @@ def outcome(job: Job, result: Dataset) -> Outcome:
     counts["rows out"] = len(result)
     if "attribute" in job.method.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
-    good = [new and not reason for new, reason in zip(rewritten, reasons, strict=True)]
-    return Outcome(counts, result, _example(job, result, good, added))
+    good = (place for place, reason in enumerate(reasons) if rewritten[place] and not reason)
+    place = next(good, None)
+    return Outcome(counts, result, {} if place is None else _example(job, result, place, added))
 
 
 def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
@@ -71,19 +74,14 @@ def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
     return [any(map(is_missing, texts)) for texts in zip(*(rows[name] for name in columns), strict=True)]
 
 
-def _flags(job: Job, result: Dataset) -> tuple[list[bool], list[bool]]:
-    """Per row of the result: whether its text is new, and whether the row was added."""
-    none = [False] * len(result)
+def _rewritten(job: Job, result: Dataset) -> list[bool]:
+    """Which rows of the result have a new text."""
     if job.method.suffix:
         pairs = [(list(result[name]), list(result[f"{name}{job.method.suffix}"])) for name in job.columns]
         lacking = _lacking(result, job.columns)
-        return [not gone and any(old[i] != new[i] for old, new in pairs) for i, gone in enumerate(lacking)], none
-    if job.method.added:
-        flags = [bool(flag) for flag in result[job.method.added]]
-        return flags, flags
-    if not job.method.marked:
-        return none, none
-    return [bool(flag) for flag in result[f"{job.options.get('prefix', '')}{job.method.marked}"]], none
+        return [not gone and any(old[i] != new[i] for old, new in pairs) for i, gone in enumerate(lacking)]
+    marked = f"{job.options.get('prefix', '')}{job.method.marked}" if job.method.marked else job.method.added
+    return [False] * len(result) if marked is None else list(map(bool, result[marked]))
 
 
 def _rejections(reasons: list[str], judged: int) -> dict[str, Any]:
@@ -96,6 +94,18 @@ def _rejections(reasons: list[str], judged: int) -> dict[str, Any]:
     return found | ({"rejected because": dict(kinds.most_common(_REASONS))} if kinds else {})
 
 
+#: What is counted of the terms of a column, and its key in a summary.
+_TERMS = {
+    "with terms": "with_terms",
+    "of several groups": "mixed",
+    "without terms": "without_terms",
+    "empty": "empty",
+    "missing": "missing",
+    "in another language": "other_language",
+    "terms": "terms",
+}
+
+
 def _terms(job: Job, column: str) -> dict[str, Any]:
     from hf_fairness.attributes import load_attribute
     from hf_fairness.attributes.names import with_names
@@ -105,42 +115,25 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
-    return {
-        "with terms": found["with_terms"],
-        "of several groups": found["mixed"],
-        "without terms": found["without_terms"],
-        "empty": found["empty"],
-        "missing": found["missing"],
-        "in another language": found["other_language"],
-        "terms": found["terms"],
-    }
+    return {words: found[key] for words, key in _TERMS.items()}
 
 
-def _example(job: Job, rows: Dataset, good: list[bool], added: list[bool]) -> dict[str, str]:
-    """One row before and after: the first that was rewritten and not rejected."""
-    if True not in good:
-        return {}
-    place = good.index(True)
+def _example(job: Job, rows: Dataset, place: int, added: list[bool]) -> dict[str, str]:
+    """A row before and after."""
     row = rows[place]
-    if job.method.suffix:
-        after = {name: row[f"{name}{job.method.suffix}"] for name in job.columns}
-    elif job.method.marked:
-        versions = [name for name in rows.column_names if name not in job.rows.column_names]
-        texts = [name for name in versions if rows.features[name].dtype == "string"]
-        named = [name for name in texts if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
+    if job.method.marked:
+        versions = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
+        named = [name for name in versions if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
         return {name: _short(row[name]) for name in (*job.columns, *named)}
-    else:
-        after = {name: row[name] for name in job.columns}
-        row = job.rows[row["source_row"]] if "source_row" in row else rows[_source(added, place)]
+    after = {name: row[f"{name}{job.method.suffix or ''}"] for name in job.columns}
+    if "source_row" in row:
+        row = job.rows[row["source_row"]]
+    elif job.method.added:  # it stands behind the row that it was made of
+        row = rows[next(i for i in range(place, -1, -1) if not added[i])]
     return {
         **{f"{name} before": _short(row[name]) for name in job.columns},
         **{f"{name} after": _short(after[name]) for name in job.columns},
     }
-
-
-def _source(added: list[bool], place: int) -> int:
-    """The row of the source that an added row stands behind."""
-    return next(i for i in range(place, -1, -1) if not added[i])
 
 
 def _short(text: str) -> str:

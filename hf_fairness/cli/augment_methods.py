@@ -1,11 +1,239 @@
-"""The methods of `hf-fairness augment`, in one table."""
+"""The methods of `hf-fairness augment`: what each is, in one table, and the few ways in which they run."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from hf_fairness.cli import augment_jobs as jobs
-from hf_fairness.cli.augment_jobs import Method
+from hf_fairness.attributes.names import NO_NAMES, names_option
+from hf_fairness.generation.config import LLMConfig
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from hf_fairness.cli.augment_options import AugmentArguments
+
+#: Options that all swaps take, that judge them, and of requests to a chat model.
+SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
+JUDGE = ("quality", "keep_rejected")
+#: Options of scoring with a model, beside the attribute.
+SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "batch_size", "device")
+#: The file of the direction that scores were measured along.
+DIRECTION = "direction.json"
+LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
+
+
+#: Options that the classes call otherwise.
+_ARGUMENTS = {
+    "model_name_or_path": "model",
+    "forward_model": "forward",
+    "backward_model": "backward",
+    "sampling": "method",
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to rewrite or refine a data set.
+
+    Attributes:
+        summary: what it does, in one line.
+        function: class or function, as ``module:name``; its docstring holds the source.
+        run: carries it out.
+        options: names of the options that it takes.
+        required: those of them that must be given.
+        one_of: options of which one must be given, with what each is in words.
+        n_columns: number of text columns; None means any.
+        parallel: whether it may run in several processes.
+        batch_size: rows per call unless told otherwise.
+        suffix: of the columns with the new texts, where these stand beside the old ones.
+        added: column that marks the rows that were added.
+        marked: column that marks the rows that were rewritten.
+        limits: what the card must say of it.
+    """
+
+    summary: str
+    function: str
+    run: Callable[[Job], Dataset]
+    options: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    one_of: Mapping[str, str] = field(default_factory=dict)
+    n_columns: int | None = None
+    parallel: bool = True
+    batch_size: int = 1000
+    suffix: str | None = None
+    added: str | None = None
+    marked: str | None = None
+    limits: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """The class or function."""
+        return resolve_name(self.function)
+
+    def source(self) -> str:
+        """The papers that the docstring of the class or function names."""
+        text = inspect.getdoc(self.load()) or ""
+        found = re.search(r"^Source:\s*(.+?)(?:\n\s*\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        return " ".join(found[1].replace("``", "").split()) if found else ""
+
+
+@dataclass
+class Job:
+    """A method on a data set.
+
+    Attributes:
+        method: the method.
+        rows: the data set.
+        columns: its text columns.
+        options: the options that the method takes and that were given.
+        arguments: those of the command.
+        facts: what a run has to tell beside its rows.
+        files: what is written beside them: name -> what writes it.
+    """
+
+    method: Method
+    rows: Dataset
+    columns: tuple[str, ...]
+    options: Mapping[str, Any]
+    arguments: AugmentArguments
+    facts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Callable[[Path], object]] = field(default_factory=dict)
+
+    def map(self, function: Any, what: str) -> Dataset:
+        """Map a callable over the rows."""
+        size = self.arguments.batch_size or self.method.batch_size
+        done: Dataset = self.rows.map(
+            function, batched=True, batch_size=size, num_proc=self.arguments.num_proc, desc=what
+        )
+        return done
+
+    @property
+    def names(self) -> bool | str:
+        """What the methods take as ``names``."""
+        return names_option(self.options.get("names", NO_NAMES))
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Those of the named options that were given, as keyword arguments, and what rows without a text mean."""
+        found = {_ARGUMENTS.get(name, name): self.options[name] for name in names if name in self.options}
+        if "names" in found:
+            found["names"] = self.names
+        if "tagger" in found:
+            found["tagger"] = resolve_name("hf_fairness.augment.tagger:SpacyTagger")(found["tagger"])
+        if "on_label" in names and (classes := self.classes()):
+            found["label_names"] = classes
+        return {**found, "on_missing": self.arguments.on_missing}
+
+    def classes(self) -> list[str]:
+        """Names of the values of the label column, where its type has them."""
+        column = self.options.get("label_column")
+        if column is None:
+            return []
+        if column not in self.rows.column_names:
+            raise ValueError(
+                f"There is no label column {column!r}; the columns are {', '.join(self.rows.column_names)}."
+            )
+        return list(getattr(self.rows.features[column], "names", None) or [])
+
+
+def rewritten(job: Job) -> Dataset:
+    """A class whose arguments are the text columns, or the only one, and the options."""
+    columns = job.columns[0] if job.method.n_columns == 1 else job.columns
+    return job.map(job.method.load()(columns, **job.chosen(*job.method.options)), "Rewriting")
+
+
+def scored(job: Job) -> Dataset:
+    """The bias score of each text beside it; the direction that it was measured along is written too."""
+    from hf_fairness.measure.encoder.bias_score import BiasScore
+
+    options = job.chosen("attribute", *SCORE)
+    if "pairs" in options:
+        options["pairs"] = _pairs(options["pairs"], options["attribute"])
+    score = BiasScore(job.columns, options.pop("model"), **options)
+    job.files[DIRECTION] = score.direction.save
+    return job.map(score, "Scoring")
+
+
+def _pairs(given: str, attribute: str) -> Any:
+    """What ``--pairs`` names: a list of the package, or the rows of a file.
+
+    Args:
+        given: ``paper``, ``extended``, or a file with a column for each of the two groups of the attribute, or with two
+            text columns, the first group's first.
+        attribute: name or file.
+
+    Returns:
+        The name of the list, or pairs as ``bias_direction`` takes them.
+
+    Raises:
+        ValueError: no such list or file, or other columns; the message names the flag.
+    """
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.measure.encoder.bias_pairs import LISTS
+    from hf_fairness.sources import columns_of_texts, open_dataset
+
+    if given in LISTS:
+        return given
+    try:
+        rows = open_dataset(given)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--pairs takes {', '.join(LISTS)} or a file of pairs. {error}") from error
+    groups = load_attribute(attribute).group_names
+    columns = rows.column_names
+    if set(groups) <= set(columns):
+        return rows.select_columns(list(groups)).to_list()
+    if len(columns) != 2 or columns_of_texts(rows) != columns:
+        raise ValueError(
+            f"--pairs {given} has the columns {', '.join(columns)}; expected one of texts for each group, "
+            f"{' and '.join(groups)}, or two columns of texts and no more."
+        )
+    return list(zip(rows[columns[0]], rows[columns[1]], strict=True))
+
+
+def refined(job: Job) -> Dataset:
+    """Rows chosen by their bias score: that of columns that are there, or of a model."""
+    from hf_fairness.refine.percentile import check_percentile
+
+    percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
+    if "score_column" in job.options:
+        rows, columns = job.rows, list(job.options["score_column"])
+    else:
+        rows, columns = scored(job), [f"{column}_bias_absolute" for column in job.columns]
+    swaps = {} if "target" not in job.method.options else {**job.chosen(*SWAP), "text_columns": list(job.columns)}
+    done: Dataset = job.method.load()(rows, percentile=percentile, score_columns=columns, **swaps)
+    return done
+
+
+def balanced(job: Job) -> Dataset:
+    """As many rows of every group."""
+    texts = {} if "group_column" in job.options else {"text_columns": list(job.columns)}
+    done: Dataset = job.method.load()(job.rows, **job.chosen(*job.method.options), **texts)
+    return done
+
+
+def exchanged(job: Job) -> Dataset:
+    """Two text columns in each other's place."""
+    found = job.chosen("label_column", "labels")
+    if "labels" in found:
+        classes = job.classes()
+        found["labels"] = [classes.index(label) if label in classes else label for label in found["labels"]]
+    return job.map(job.method.load()(*job.columns, **found), "Swapping")
+
+
+def asked(job: Job) -> Dataset:
+    """A chat model, asked for every text once."""
+    config = LLMConfig(**{name: job.options[name] for name in LLM if name in job.options})
+    own = [name for name in job.method.options if name not in LLM]
+    function = job.method.load()(job.columns[0], config=config, **job.chosen(*own))
+    rows = job.map(function, "Asking")
+    job.facts["usage"] = function.usage().to_dict()
+    return rows
+
 
 _COPIED = "The added rows have the labels of their sources. Nothing checked that a label still holds."
 _GROUPS = "All terms of a text change together, whoever they speak of; words that carry a group without naming it stay."
@@ -21,8 +249,8 @@ _BY_SCORE = {"model_name_or_path": "a model that scores the texts", "score_colum
 _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
-    jobs.refined,
-    (*jobs.SWAP, *jobs.SCORE, "score_column", "percentile"),
+    refined,
+    (*SWAP, *SCORE, "score_column", "percentile"),
     required=("percentile",),
     one_of=_BY_SCORE,
     parallel=False,
@@ -35,31 +263,31 @@ METHODS: dict[str, Method] = {
     "swap": Method(
         "put the counterfactual of each text beside it",
         "hf_fairness.augment:CounterfactualSwap",
-        jobs.swapped,
-        (*jobs.SWAP, *jobs.JUDGE),
+        rewritten,
+        (*SWAP, *JUDGE),
         suffix="_counterfactual",
         limits=(_GROUPS,),
     ),
     "cda": Method(
         "add after each row with terms its counterfactual row (counterfactual data augmentation)",
         "hf_fairness.augment:CounterfactualAugmentation",
-        jobs.swapped,
-        (*jobs.SWAP, *jobs.JUDGE),
+        rewritten,
+        (*SWAP, *JUDGE),
         added="counterfactual",
         limits=(_GROUPS, _COPIED),
     ),
     "cds": Method(
         "write the counterfactual for a text with a fixed probability (counterfactual data substitution)",
         "hf_fairness.augment:CounterfactualSubstitution",
-        jobs.swapped,
-        (*jobs.SWAP, *jobs.JUDGE, "probability", "seed"),
+        rewritten,
+        (*SWAP, *JUDGE, "probability", "seed"),
         suffix="_substituted",
         limits=(_GROUPS,),
     ),
     "neutralize": Method(
         "put beside each text a version that names no group",
         "hf_fairness.augment:Neutralize",
-        jobs.rewritten,
+        rewritten,
         ("attribute", "names", "tagger", "pronouns", "reflexive"),
         suffix="_neutral",
         limits=(_GROUPS,),
@@ -67,7 +295,7 @@ METHODS: dict[str, Method] = {
     "variants": Method(
         "write one version of each text per group and a neutral one, as `ccd` and `audit` read them",
         "hf_fairness.augment:GroupVariants",
-        jobs.one_column,
+        rewritten,
         ("attribute", "names", "tagger", "prefix"),
         n_columns=1,
         marked="has_terms",
@@ -76,7 +304,7 @@ METHODS: dict[str, Method] = {
     "remove": Method(
         "put beside each text one without the terms (attribute blindness; seldom grammatical)",
         "hf_fairness.augment:RemoveTerms",
-        jobs.rewritten,
+        rewritten,
         ("attribute", "names", "tagger", "placeholder"),
         suffix="_blind",
         limits=("The texts are seldom grammatical, and what is left of them often still tells the group.",),
@@ -84,15 +312,15 @@ METHODS: dict[str, Method] = {
     "balance": Method(
         "sample down (or up) until every group has as many rows",
         "hf_fairness.refine:balance",
-        jobs.balanced,
+        balanced,
         ("attribute", "sampling", "group_column", "within", "seed"),
         limits=("Equal numbers of rows do not make what the rows say equal.",),
     ),
     "score": Method(
         "put the bias score of each text beside it, for --score_column",
         "hf_fairness.measure.encoder.bias_score:BiasScore",
-        jobs.scored,
-        ("attribute", *jobs.SCORE),
+        scored,
+        ("attribute", *SCORE),
         required=("model_name_or_path",),
         parallel=False,
         limits=(_OF_ONE_MODEL,),
@@ -100,8 +328,8 @@ METHODS: dict[str, Method] = {
     "subtract": Method(
         "leave out the rows with the highest bias score",
         "hf_fairness.refine:subtract",
-        jobs.refined,
-        ("attribute", *jobs.SCORE, "score_column", "percentile"),
+        refined,
+        ("attribute", *SCORE, "score_column", "percentile"),
         required=("percentile",),
         one_of=_BY_SCORE,
         parallel=False,
@@ -116,7 +344,7 @@ METHODS: dict[str, Method] = {
     "text-swap": Method(
         "add after each row one with premise and hypothesis exchanged",
         "hf_fairness.augment.nlu:TextSwap",
-        jobs.exchanged,
+        exchanged,
         ("label_column", "labels"),
         n_columns=2,
         added="augmented",
@@ -125,7 +353,7 @@ METHODS: dict[str, Method] = {
     "synonyms": Method(
         "add after each row one with synonyms of WordNet",
         "hf_fairness.augment.nlu:SynonymSubstitution",
-        jobs.one_column,
+        rewritten,
         ("rate", "seed", "wordnet", "protect"),
         n_columns=1,
         added="augmented",
@@ -134,7 +362,7 @@ METHODS: dict[str, Method] = {
     "mlm": Method(
         "add after each row one with words that a masked language model fills in",
         "hf_fairness.augment.nlu:MaskedSubstitution",
-        jobs.one_column,
+        rewritten,
         ("model_name_or_path", "rate", "top_k", "seed", "protect", "batch_size", "device"),
         required=("model_name_or_path",),
         n_columns=1,
@@ -145,7 +373,7 @@ METHODS: dict[str, Method] = {
     "paraphrase": Method(
         "add after each row one translated into another language and back",
         "hf_fairness.augment.nlu:Paraphrase",
-        jobs.one_column,
+        rewritten,
         ("forward_model", "backward_model", "num_beams", "batch_size", "device"),
         required=("forward_model", "backward_model"),
         n_columns=1,
@@ -156,8 +384,8 @@ METHODS: dict[str, Method] = {
     "llm": Method(
         "ask a chat model for one version of each text per group and a neutral one",
         "hf_fairness.generation:LLMGroupVariants",
-        jobs.asked,
-        ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *jobs.LLM),
+        asked,
+        ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *LLM),
         one_of={"model_name_or_path": "a chat model", "base_url": "a server"},
         n_columns=1,
         parallel=False,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
-from hf_fairness.cli.augment_jobs import SCORE, Method
-from hf_fairness.cli.augment_methods import METHODS
+from hf_fairness.cli.augment_methods import METHODS, SCORE, Method
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
 
@@ -51,105 +50,81 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         HubDatasetOptions.__post_init__(self)
 
 
-@dataclass
-class TermOptions:
-    """Options of the methods that look for terms."""
-
-    _argument_group_name = "methods that look for terms"
-
-    attribute: str = field(
-        default="gender", metadata={"help": "Attribute: a name, or a JSON file of yours (see below)."}
-    )
-    names: str | None = field(
-        default=None,
-        metadata={
-            "help": f"Treat given names too: `{BUILT_IN}`, a CSV file with source and date, or `{NO_NAMES}`; default: "
-            f"`{NO_NAMES}`."
-        },
-    )
-    target: str | None = field(default=None, metadata={"help": "Group to write; needed with more than two groups."})
-    label_column: str | None = field(default=None, metadata={"help": "Column of the labels."})
-    on_label: str | None = field(
-        default=None, metadata={"help": "Where the label names a group: refuse (default), mark or swap."}
-    )
-    tagger: str | None = field(default=None, metadata={"help": "spaCy model that settles pronouns."})
-    quality: bool = field(
-        default=True,
-        metadata={"help": "Judge swaps (columns confidence and rejected_reason), and do not use those judged bad."},
-    )
-    keep_rejected: bool = field(default=False, metadata={"help": "Use the swaps that were judged bad all the same."})
-    probability: float | None = field(default=None, metadata={"help": "Of a substitution (cds); default 0.5."})
-    pronouns: str | None = field(default=None, metadata={"help": "Neutral pronoun (neutralize), for example xe."})
-    reflexive: str | None = field(default=None, metadata={"help": "Neutral reflexive pronoun, such as themself."})
-    prefix: str | None = field(default=None, metadata={"help": "Put before the names of the added columns (variants)."})
-    placeholder: str | None = field(default=None, metadata={"help": "What stands for a removed term (remove)."})
+def _options(title: str, **options: tuple[Any, Any, str]) -> type[Any]:
+    """A dataclass of options: name -> type, default and help. Where the default is None, the method has its own."""
+    entries = [
+        (name, kind, field(default=default, metadata={"help": text})) for name, (kind, default, text) in options.items()
+    ]
+    return dataclasses.make_dataclass("Options", entries, namespace={"_argument_group_name": title})
 
 
-@dataclass
-class RefineOptions:
-    """Options of the bias score, and of the methods that choose rows."""
-
-    _argument_group_name = "bias score, and methods that choose rows"
-
-    direction: str | None = field(
-        default=None,
-        metadata={
-            "help": "direction.json of an earlier run: score along the same direction. Default: one is made of --pairs."
-        },
-    )
-    pairs: str | None = field(
-        default=None,
-        metadata={
-            "help": "What the direction is made of: paper or extended (lists of word pairs), or a file with a column "
-            "of texts for each group. Default: paper for word vectors, for other models sentences of this package."
-        },
-    )
-    form: str | None = field(
-        default=None,
-        metadata={
-            "help": "Score the texts raw, or neutral: rewritten first so that they name no group. Default: raw for "
-            "word vectors, neutral for other models."
-        },
-    )
-    importance: str | None = field(
-        default=None, metadata={"help": "Weight of a word: max or mean. Default: as the model pools."}
-    )
-    score_column: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Columns of scores that are there, such as those of `score` that end in _bias_absolute; without "
-            "them --model_name_or_path scores the texts."
-        },
-    )
-
-    percentile: float | None = field(
-        default=None, metadata={"help": "Rows with a bias score above this percentile are chosen; in [1, 100)."}
-    )
-    sampling: str | None = field(default=None, metadata={"help": "down (default) or up (balance)."})
-    group_column: str | None = field(default=None, metadata={"help": "Column of the groups (balance)."})
-    within: str | None = field(default=None, metadata={"help": "Balance within each value of this column."})
-
-
-@dataclass
-class ModelOptions:
-    """Options of the methods that draw words or ask a model."""
-
-    _argument_group_name = "methods that draw words or ask a model"
-
-    rate: float | None = field(default=None, metadata={"help": "Share of the words to replace; default 0.15."})
-    top_k: int | None = field(default=None, metadata={"help": "Likeliest words to draw from (mlm); default 5."})
-    labels: list[str] | None = field(default=None, metadata={"help": "Labels whose rows are swapped (text-swap)."})
-    wordnet: str | None = field(default=None, metadata={"help": "Folder of WordNet's files; default: that of nltk."})
-    protect: str | None = field(default=None, metadata={"help": "Attribute whose terms are not replaced."})
-    model_name_or_path: str | None = field(default=None, metadata={"help": "Model: Hub id or folder."})
-    forward_model: str | None = field(default=None, metadata={"help": "Model into the other language (paraphrase)."})
-    backward_model: str | None = field(default=None, metadata={"help": "Model back (paraphrase)."})
-    num_beams: int | None = field(default=None, metadata={"help": "Width of the beam search; default 1."})
-    base_url: str | None = field(default=None, metadata={"help": "Address of a chat-completions server (llm)."})
-    prompt: str | None = field(default=None, metadata={"help": "JSON file of a prompt (llm)."})
-    cache_dir: str | None = field(
-        default=None, metadata={"help": "Folder of finished rewrites (llm): a run that was stopped goes on from them."}
-    )
+TermOptions = _options(
+    "methods that look for terms",
+    attribute=(str, "gender", "Attribute: a name, or a JSON file of yours (see below)."),
+    names=(
+        str | None,
+        None,
+        f"Treat given names too: `{BUILT_IN}`, a CSV file with source and date, or `{NO_NAMES}`; default: "
+        f"`{NO_NAMES}`.",
+    ),
+    target=(str | None, None, "Group to write; needed with more than two groups."),
+    label_column=(str | None, None, "Column of the labels."),
+    on_label=(str | None, None, "Where the label names a group: refuse (default), mark or swap."),
+    tagger=(str | None, None, "spaCy model that settles pronouns."),
+    quality=(bool, True, "Judge swaps (columns confidence and rejected_reason), and do not use those judged bad."),
+    keep_rejected=(bool, False, "Use the swaps that were judged bad all the same."),
+    probability=(float | None, None, "Of a substitution (cds); default 0.5."),
+    pronouns=(str | None, None, "Neutral pronoun (neutralize), for example xe."),
+    reflexive=(str | None, None, "Neutral reflexive pronoun, such as themself."),
+    prefix=(str | None, None, "Put before the names of the added columns (variants)."),
+    placeholder=(str | None, None, "What stands for a removed term (remove)."),
+)
+RefineOptions = _options(
+    "bias score, and methods that choose rows",
+    direction=(
+        str | None,
+        None,
+        "direction.json of an earlier run: score along the same direction. Default: one is made of --pairs.",
+    ),
+    pairs=(
+        str | None,
+        None,
+        "What the direction is made of: paper or extended (lists of word pairs), or a file with a column "
+        "of texts for each group. Default: paper for word vectors, for other models sentences of this package.",
+    ),
+    form=(
+        str | None,
+        None,
+        "Score the texts raw, or neutral: rewritten first so that they name no group. Default: raw for "
+        "word vectors, neutral for other models.",
+    ),
+    importance=(str | None, None, "Weight of a word: max or mean. Default: as the model pools."),
+    score_column=(
+        list[str] | None,
+        None,
+        "Columns of scores that are there, such as those of `score` that end in _bias_absolute; without "
+        "them --model_name_or_path scores the texts.",
+    ),
+    percentile=(float | None, None, "Rows with a bias score above this percentile are chosen; in [1, 100)."),
+    sampling=(str | None, None, "down (default) or up (balance)."),
+    group_column=(str | None, None, "Column of the groups (balance)."),
+    within=(str | None, None, "Balance within each value of this column."),
+)
+ModelOptions = _options(
+    "methods that draw words or ask a model",
+    rate=(float | None, None, "Share of the words to replace; default 0.15."),
+    top_k=(int | None, None, "Likeliest words to draw from (mlm); default 5."),
+    labels=(list[str] | None, None, "Labels whose rows are swapped (text-swap)."),
+    wordnet=(str | None, None, "Folder of WordNet's files; default: that of nltk."),
+    protect=(str | None, None, "Attribute whose terms are not replaced."),
+    model_name_or_path=(str | None, None, "Model: Hub id or folder."),
+    forward_model=(str | None, None, "Model into the other language (paraphrase)."),
+    backward_model=(str | None, None, "Model back (paraphrase)."),
+    num_beams=(int | None, None, "Width of the beam search; default 1."),
+    base_url=(str | None, None, "Address of a chat-completions server (llm)."),
+    prompt=(str | None, None, "JSON file of a prompt (llm)."),
+    cache_dir=(str | None, None, "Folder of finished rewrites (llm): a run that was stopped goes on from them."),
+)
 
 
 @dataclass(frozen=True)
@@ -182,17 +157,12 @@ def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence
     Raises:
         ValueError: an option that it does not take, or one that is missing.
     """
-    found: dict[str, Any] = {}
-    for group in groups:
-        for item in dataclasses.fields(group):
-            value = getattr(group, item.name)
-            if item.name in method.options:
-                found |= {} if value is None else {item.name: value}
-            elif value != item.default:
-                takers = [name for name, other in METHODS.items() if item.name in other.options]
-                raise ValueError(
-                    f"Method {arguments.method} has no option --{item.name}; it belongs to {', '.join(takers)}."
-                )
+    given = {item.name: (getattr(group, item.name), item.default) for group in groups for item in fields(group)}
+    for name, (value, default) in given.items():
+        if name not in method.options and value != default:
+            takers = [other for other, each in METHODS.items() if name in each.options]
+            raise ValueError(f"Method {arguments.method} has no option --{name}; it belongs to {', '.join(takers)}.")
+    found = {name: value for name, (value, _) in given.items() if name in method.options and value is not None}
     missing = [f"--{name}" for name in method.required if name not in found]
     if missing:
         raise ValueError(f"Method {arguments.method} needs {' and '.join(missing)}.")
@@ -204,10 +174,7 @@ def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence
         raise ValueError(
             f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
         )
-    if "batch_size" in method.options and arguments.batch_size is not None:
-        found["batch_size"] = arguments.batch_size
-    if "device" in method.options and arguments.device is not None:
-        found["device"] = arguments.device
     if not method.parallel and (arguments.num_proc or 1) > 1:
         raise ValueError(f"Method {arguments.method} runs in one process: leave out --num_proc.")
-    return found
+    own = {name: getattr(arguments, name) for name in ("batch_size", "device") if name in method.options}
+    return found | {name: value for name, value in own.items() if value is not None}

@@ -4,16 +4,15 @@ disk or on the Hub.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.show import quiet_unless_watched
 from hf_fairness.results import columns
 
 if TYPE_CHECKING:
@@ -86,7 +85,8 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
     repository = dataset_repository(arguments, arguments.output_dir or name)
     chosen = arguments.dataset_config
     configs = [config.strip() for config in chosen.split(",")] if chosen else None
-    with _bars(), tempfile.TemporaryDirectory() as temporary:
+    quiet_unless_watched()
+    with tempfile.TemporaryDirectory() as temporary:
         keep = arguments.output_dir is not None or repository is None
         output = Path(arguments.output_dir or name) if keep else Path(temporary, name)
         built = build(
@@ -112,21 +112,6 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
             )
             print(done)
     return built
-
-
-@contextlib.contextmanager
-def _bars() -> Iterator[None]:
-    """Bars of `datasets` on a terminal only."""
-    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-
-    shown = not are_progress_bars_disabled()
-    if not sys.stderr.isatty():
-        disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            enable_progress_bars()
 
 
 def _print_list() -> None:

@@ -104,11 +104,10 @@ def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | Non
     if token.get("role") != "fineGrained" or not isinstance(scopes, list):
         return None
     namespace = repo_id.split("/")[0]
+    places = (("user", namespace), ("org", namespace), (repo_type, repo_id))
     for scope in scopes:
         entity = scope.get("entity") or {}
-        whole = entity.get("type") in ("user", "org") and entity.get("name") == namespace
-        own = entity.get("type") == repo_type and entity.get("name") == repo_id
-        if (whole or own) and "repo.write" in (scope.get("permissions") or []):
+        if (entity.get("type"), entity.get("name")) in places and "repo.write" in (scope.get("permissions") or []):
             return None
     return "the fine-grained token has no permission repo.write there"
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import hf_fairness
 from hf_fairness.cli.hub import HubAccess, check_login
 from hf_fairness.cli.parsing import parse
+from hf_fairness.results import columns
 from hf_fairness.utils import metric_path, progress
 
 DESCRIPTION = """Upload every metric as a Space NAMESPACE/<metric>, with its card and its page. After that
@@ -46,14 +48,23 @@ def main(argv: Sequence[str]) -> list[dict[str, Any]]:
 
 def run(arguments: PushArguments) -> list[dict[str, Any]]:
     """Check all metrics, push them one after the other, print the table."""
+    from huggingface_hub.constants import ENDPOINT
+
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", arguments.namespace):
         raise ValueError(f"--namespace must be the name of a user or an organisation; got {arguments.namespace!r}.")
     spaces = {name: space_files(name, arguments.install_from) for name in chosen(arguments.only)}
-    if arguments.dry_run:
-        rows = [_row(arguments, name, files, "not pushed (dry run)") for name, files in spaces.items()]
-    else:
-        rows = _push(arguments, spaces)
-    _print(rows)
+    statuses = dict.fromkeys(spaces, "not pushed (dry run)") if arguments.dry_run else _push(arguments, spaces)
+    rows: list[dict[str, Any]] = [
+        {
+            "metric": name,
+            "status": status,
+            "files": sorted(spaces[name]),
+            "url": f"{ENDPOINT}/spaces/{arguments.namespace}/{name}",
+        }
+        for name, status in statuses.items()
+    ]
+    lines = [(row["metric"], row["status"], ", ".join(row["files"]), row["url"]) for row in rows]
+    print(*columns([("metric", "status", "files", "Space"), *lines], left=range(4)), sep="\n")
     return rows
 
 
@@ -144,44 +155,23 @@ def _requirements(name: str, text: str, install_from: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> list[dict[str, Any]]:
-    """Create each Space unless it exists, and commit the files that differ."""
+def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> dict[str, str]:
+    """Create each Space unless it exists, and commit the files that differ; returns what became of each."""
     from hf_fairness.publishing import publish
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
     first = f"{arguments.namespace}/{next(iter(spaces))}"
     check_login(first, repo_type="space", token=arguments.hub_token)  # before anything is made
-    rows: list[dict[str, Any]] = []
+    done: dict[str, str] = {}
     for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
-        repo_id, message = f"{arguments.namespace}/{name}", f"Metric {name} of hf-fairness {_version()}"
+        repo_id, message = f"{arguments.namespace}/{name}", f"Metric {name} of hf-fairness {hf_fairness.__version__}"
         how: dict[str, Any] = {"repo_type": "space", "space_sdk": "gradio", "private": arguments.hub_private_repo}
         try:
             found = publish(files, repo_id, token=arguments.hub_token, message=message, **how)
         except OSError as error:
-            done = ", ".join(row["metric"] for row in rows) or "none"
             raise RuntimeError(
-                f"{repo_id}: {error}\nPushed before that: {done}. Run the same command again to go on."
+                f"{repo_id}: {error}\nPushed before that: {', '.join(done) or 'none'}. Run the same command again to "
+                "go on."
             ) from error
-        rows.append(_row(arguments, name, files, "pushed" if found.changed else "unchanged"))
-    return rows
-
-
-def _row(arguments: PushArguments, name: str, files: dict[str, bytes], status: str) -> dict[str, Any]:
-    from huggingface_hub.constants import ENDPOINT
-
-    url = f"{ENDPOINT}/spaces/{arguments.namespace}/{name}"
-    return {"metric": name, "status": status, "files": sorted(files), "url": url}
-
-
-def _version() -> str:
-    import hf_fairness
-
-    return hf_fairness.__version__
-
-
-def _print(rows: Sequence[dict[str, Any]]) -> None:
-    cells = [["metric", "status", "files", "Space"]]
-    cells += [[row["metric"], row["status"], ", ".join(row["files"]), row["url"]] for row in rows]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
-    for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        done[name] = "pushed" if found.changed else "unchanged"
+    return done

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -84,11 +85,14 @@ def read_value(value: Any, text: Any, kind: Any) -> Any:
     Raises:
         Misfit: it is of another type; the text says which were wanted.
     """
-    for part in sorted(_parts(kind), key=lambda part: part is str):  # a text takes numbers, so it comes last
+    from huggingface_hub.dataclasses import type_validator
+
+    for reading in (value, _each(_number, value, text), _each(_text, value, text)):
         try:
-            return _as(part, value, text)
-        except Misfit:
+            type_validator("", reading, Union[tuple(map(_choices, _parts(kind)))])  # noqa: UP007 - of as many as there are
+        except TypeError:
             continue
+        return reading
     hint = f"; write '{text}' in quotes for the text" if isinstance(value, bool) and str in _parts(kind) else ""
     raise Misfit(f"{describe(kind)}{hint}")
 
@@ -98,72 +102,32 @@ def _parts(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
-def _as(kind: Any, value: Any, text: Any) -> Any:
-    """A value as one type takes it."""
-    origin = get_origin(kind) or kind
-    if origin is list:
-        if not isinstance(value, list):
-            raise Misfit
-        texts = text if isinstance(text, list) else value
-        inner = (get_args(kind) or (str,))[0]
-        return [read_value(item, written, inner) for item, written in zip(value, texts, strict=True)]
-    if origin is dict:
-        if not isinstance(value, Mapping):
-            raise Misfit
-        _, inner = get_args(kind) or (str, Any)
-        return {str(key): item if inner is Any else read_value(item, item, inner) for key, item in value.items()}
-    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
-        choices = get_args(kind) if origin is Literal else [member.value for member in kind]
-        if not any(value == choice and type(value) is type(choice) for choice in choices):
-            raise Misfit
-        return value
-    reader = _READERS.get(kind)
-    if reader is None:  # an object that no file can hold
-        raise Misfit
-    return reader(value, text)
+def _choices(kind: Any) -> Any:
+    """The values of an enumeration in its place: a file holds these."""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return Literal[tuple(member.value for member in kind)]
+    return kind
 
 
-def _none(value: Any, text: Any) -> None:
-    if value is not None:
-        raise Misfit
+def _each(read: Callable[[Any, Any], Any], value: Any, text: Any) -> Any:
+    """A value read in another way, or every item of a list or mapping."""
+    if isinstance(value, list):
+        return [read(*pair) for pair in zip(value, text, strict=True)]
+    if isinstance(value, dict):
+        return {key: read(item, item) for key, item in value.items()}
+    return read(value, text)
 
 
-def _bool(value: Any, text: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Misfit
-    return value
+def _number(value: Any, text: Any) -> Any:
+    """As a flag gives it: content keys tell 4 from 4.0."""
+    plain = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    return float(str(text)) if plain and _NUMBER.fullmatch(str(text)) else value
 
 
-def _int(value: Any, text: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Misfit
-    return value
+def _text(value: Any, text: Any) -> Any:
+    return value if value is None or isinstance(value, bool) else text
 
 
-def _float(value: Any, text: Any) -> float:
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Misfit
-    if abs(value) > 10**300:
-        raise Misfit
-    return float(value)  # as a flag gives it: content keys tell 4 from 4.0
-
-
-def _str(value: Any, text: Any) -> str:
-    if value is None or isinstance(value, (bool, list, Mapping)):
-        raise Misfit
-    return value if isinstance(value, str) else str(text)
-
-
-_READERS: dict[Any, Callable[[Any, Any], Any]] = {
-    type(None): _none,
-    bool: _bool,
-    int: _int,
-    float: _float,
-    str: _str,
-    Any: lambda value, text: value,
-}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", type(None): "null"}
 
 
@@ -174,19 +138,16 @@ def describe(kind: Any) -> str:
         >>> describe(int | None), describe(list[float])
         ('a whole number or null', 'a list, each a number')
     """
-    return " or ".join(dict.fromkeys(words for part in _parts(kind) if (words := _describe(part))))
+    return " or ".join(dict.fromkeys(words for part in _parts(kind) if (words := _describe(_choices(part)))))
 
 
 def _describe(kind: Any) -> str:
-    origin = get_origin(kind) or kind
-    if origin is list:
-        return f"a list, each {describe((get_args(kind) or (str,))[0])}"
-    if origin is dict:
-        return "a mapping"
-    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
-        choices = get_args(kind) if origin is Literal else [member.value for member in kind]
-        return f"one of {', '.join(map(str, choices))}"
-    return _WORDS.get(kind, "")
+    inside = get_args(kind)
+    if get_origin(kind) is list:
+        return f"a list, each {describe(inside[0])}"
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, inside))}"
+    return "a mapping" if dict in (kind, get_origin(kind)) else _WORDS.get(kind, "")
 
 
 def check_value(name: str, value: Any, default: Any) -> None:
@@ -209,7 +170,7 @@ def check_value(name: str, value: Any, default: Any) -> None:
             _check_number(name, item, value)
 
 
-def _check_number(name: str, number: float, shown: Any) -> None:
+def _check_number(name: str, number: float, value: Any) -> None:
     low, high = RANGES.get(name, (-_INTS, _INTS))
     if isinstance(number, float) and not math.isfinite(number):
         wanted = "a finite number"
@@ -221,29 +182,12 @@ def _check_number(name: str, number: float, shown: Any) -> None:
         wanted = f"{high} or less"
     else:
         return
-    raise ValueError(f"{name} is {short(shown)}, expected {wanted}.")
+    raise ValueError(f"{name} is {shown(value)}, expected {wanted}.")
 
 
-def short(value: Any, length: int = 60) -> str:
-    """A value for a message, cut where it is long."""
+def shown(value: Any, length: int = 60) -> str:
+    """A value for a message, as YAML has it, cut where it is long."""
     if isinstance(value, int) and abs(value) >= 10**length:  # writing it out may take for ever
         return f"a number of more than {length} digits"
-    shown = repr(value)
-    return shown if len(shown) <= length else f"{shown[:length]}..."
-
-
-def kind_of(value: Any) -> str:
-    """The kind of a YAML value, in words."""
-    names: Sequence[tuple[Any, str]] = (
-        (type(None), "null"),
-        (bool, "the truth value"),
-        (int, "the number"),
-        (float, "the number"),
-        (str, "the text"),
-        (list, "the list"),
-        (Mapping, "the mapping"),
-    )
-    name = next((words for kind, words in names if isinstance(value, kind)), "the value")
-    if value is None:
-        return name
-    return f"{name} {str(value).lower() if isinstance(value, bool) else short(value)}"
+    written = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+    return written if len(written) <= length else f"{written[:length]}..."

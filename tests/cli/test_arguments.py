@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from hf_fairness.arguments import DataArguments, HeldOutArguments
-from hf_fairness.sources import one_text_column, only_split, open_held_out, open_named, open_rows
+from hf_fairness.sources import one_text_column, open_held_out, open_named, open_rows
 
 
 @pytest.fixture(scope="module")
@@ -127,4 +127,3 @@ def test_a_command_that_reads_one_column_refuses_several(splits: str) -> None:
     assert one_text_column(open_rows(data), data) == "text"
     with pytest.raises(ValueError, match="--text_column a b: this reads one column"):
         one_text_column(open_rows(data), DataArguments(dataset=splits, text_column=["a", "b"]))
-    assert only_split("rows.csv", "--test_split") == "train"

@@ -44,7 +44,7 @@ OPTIONS = {
         ("no file out/on_missing/x.csv or C:\\on_missing\\x", None),
         ("The percentile is high; all names of the seed stay. Whose names is that?", None),
         ("hf_fairness.augment.on_missing(x) and on_missing(x), n_rows=3, other='b', row.on_missing", None),
-        ("--config c.yaml: seed is the text 'x', expected a whole number.", None),
+        ("--config c.yaml: seed is 'x', expected a whole number.", None),
     ],
 )
 def test_arguments_become_flags(said, expected):

@@ -43,7 +43,7 @@ def test_yaml_is_below_flags_and_above_defaults(tmp_path):
         ("bita: 1\n", "unknown option 'bita'. Did you mean 'beta'?"),
         ("- a\n- b\n", "expected `option: value` lines, got list"),
         ("a: [\n", "not valid YAML"),
-        ("beta: lots\n", "beta is the text 'lots', expected a number."),
+        ("beta: lots\n", "beta is 'lots', expected a number."),
     ],
 )
 def test_bad_yaml(tmp_path, capsys, text, message):

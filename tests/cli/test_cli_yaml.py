@@ -115,7 +115,7 @@ def test_each_number_has_a_range_that_holds_its_default(options, command):
     [
         (
             "target_lang: no\n",
-            "target_lang is the truth value false, expected a text or null; write 'no' in quotes for the text.",
+            "target_lang is false, expected a text or null; write 'no' in quotes for the text.",
         ),
         ("target_lang: it\ntarget_lang: de\n", "target_lang is given twice."),
         ("seed: -1\n", "seed is -1, expected 0 or more."),

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.sources import (
+    columns_of_texts,
     looks_local,
     missing,
     near_names,
-    only_split,
     open_dataset,
     open_held_out,
     open_rows,
@@ -118,7 +118,7 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
 
 def _columns(rows: Dataset, source: str, languages: Sequence[str | None], wanted: Sequence[str]) -> list[str]:
     """The columns of source and target, or an error that lists those there are."""
-    texts = [name for name, kind in rows.features.items() if getattr(kind, "dtype", "") in ("string", "large_string")]
+    texts = columns_of_texts(rows)
     for names in (list(wanted), ["source", "target"], [code or "" for code in languages]):
         if set(names) <= set(texts):
             return names
@@ -183,7 +183,7 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
         raise ValueError(f"--{option}: {missing(source, wanted)}")
     try:
         config = _configuration(source, ("all", "-".join(map(str, languages))))
-        rows = open_dataset(source, config=config, split=_test_split(source, config))
+        rows = open_dataset(source, config=config, split=None, prefer=("test",))
     except ValueError as error:
         raise ValueError(f"--{option}: {error}") from error
     lacking = [column for column in columns if column not in rows.column_names]
@@ -207,11 +207,3 @@ def _configuration(source: str, wanted: Sequence[str]) -> str | None:
     except (OSError, ValueError):  # said in full where it is opened
         return None
     return next((name for name in wanted if name in known), None)
-
-
-def _test_split(source: str, config: str | None) -> str:
-    """The only split, or of several the one called test."""
-    try:
-        return only_split(source, "--winomt", config)
-    except ValueError:
-        return "test"

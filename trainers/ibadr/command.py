@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.arguments import Command
-from hf_fairness.sources import missing, only_split, open_dataset, open_held_out, open_rows
+from hf_fairness.sources import missing, open_dataset, open_held_out, open_rows
 
 if TYPE_CHECKING:
     from hf_fairness.trainers import IBADRArguments, IBADRConfig
@@ -115,14 +115,7 @@ def _challenge(text: str) -> tuple[str, Any]:
             raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
         if not any(path.rglob("*.parquet")) and path.suffix != ".parquet":
             return title, place
-    try:
-        split = only_split(place, "--challenge")
-    except ValueError:
-        from datasets import get_dataset_split_names
-
-        splits = get_dataset_split_names(place)
-        split = next((name for name in _TO_MEASURE if name in splits), splits[0])
-    return title, open_dataset(place, split=split)
+    return title, open_dataset(place, split=None, prefer=_TO_MEASURE)
 
 
 def demo_data(seed: int) -> dict[str, Any]:
