@@ -270,7 +270,8 @@ def text_columns(rows: Dataset, wanted: Sequence[str] | None, source: str) -> tu
     Raises:
         ValueError: as :func:`text_column`; or a column that holds no texts.
     """
-    names = tuple(text_column(rows, name, source) for name in wanted or [None])
+    chosen: Sequence[str | None] = wanted or [None]
+    names = tuple(text_column(rows, name, source) for name in chosen)
     for name in set(names) - set(columns_of_texts(rows)):
         kind = getattr(rows.features[name], "dtype", None)
         raise ValueError(f"Column {name!r} of {source} holds {kind or rows.features[name]}, not texts.")

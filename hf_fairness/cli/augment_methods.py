@@ -149,9 +149,15 @@ def rewritten(job: Job) -> Dataset:
 
 def scored(job: Job) -> Dataset:
     """The bias score of each text beside it; the direction that it was measured along is written too."""
+    from hf_fairness.measure.encoder.bias_direction import BiasDirection
     from hf_fairness.measure.encoder.bias_score import BiasScore
 
     options = job.chosen("attribute", *SCORE)
+    if "direction" in options:
+        try:
+            options["direction"] = BiasDirection.load(options["direction"])
+        except ValueError as error:
+            raise ValueError(f"--direction: {error}") from error
     if "pairs" in options:
         options["pairs"] = _pairs(options["pairs"], options["attribute"])
     score = BiasScore(job.columns, options.pop("model"), **options)

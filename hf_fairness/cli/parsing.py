@@ -230,7 +230,8 @@ def _load_yaml(path: Path, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         values, texts = yaml.safe_load(text), yaml.load(text, Loader=yaml.BaseLoader)
-        names = [key.value for key, _ in yaml.compose(text).value] if isinstance(values, dict) else []
+        node = yaml.compose(text)
+        names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: not a text in UTF-8, so no YAML file.") from error
     except yaml.YAMLError as error:

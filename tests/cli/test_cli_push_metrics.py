@@ -50,7 +50,7 @@ def hub(fake_hub):
 def _push(hub, *words):
     printed = hub.run(PUSH, "--namespace", "tester", *words)
     rows = json.loads(printed.splitlines()[-1])
-    assert all(name in printed.splitlines()[place + 1] for place, (name, _, _) in enumerate(rows))
+    assert all(name in printed.splitlines()[place + 2] for place, (name, _, _) in enumerate(rows))
     return {name: status for name, status, _ in rows}
 
 
@@ -137,7 +137,7 @@ def test_a_dry_run_prints_the_table_and_needs_no_network(capsys, monkeypatch):
     assert main(["push-metrics", "--namespace", "me", "--only", "seat", "--dry_run"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].split() == ["metric", "status", "files", "Space"]
-    assert printed[1].startswith("seat    not pushed (dry run)  README.md, app.py, requirements.txt, seat.py")
+    assert printed[2].startswith("seat    not pushed (dry run)  README.md, app.py, requirements.txt, seat.py")
 
 
 @pytest.mark.parametrize(
