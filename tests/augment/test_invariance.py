@@ -252,6 +252,7 @@ def test_hashes_differ(made):
     assert len({Hasher.hash(function) for function in made.values()}) == len(made)
 
 
+@pytest.mark.whole
 def test_cache_is_hit_in_a_new_process(made, tmp_path):
     for name, table in (("plain", PLAIN), ("swapped", SWAPPED)):
         Dataset.from_dict(table).to_json(tmp_path / f"{name}.jsonl")

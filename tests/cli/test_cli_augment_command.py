@@ -40,6 +40,7 @@ def test_a_subprocess_runs_the_same_command(write, tmp_path):
     assert record["options"]["attribute"] == "gender"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
 def test_two_runs_into_one_folder_lose_nothing(write, augment, tmp_path, overwrite):
     """The second is refused while the first works, whatever it is told; then as if it came after it."""

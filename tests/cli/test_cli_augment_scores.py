@@ -147,6 +147,7 @@ def test_what_cannot_be_scored_is_said_by_its_flag(write, augment, model, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.whole
 def test_rows_and_direction_go_to_the_hub_together(fake_hub, write, model, tmp_path):
     """Into a private repository with the name of the folder; who has them scores another corpus."""
     code = """

@@ -46,9 +46,9 @@ print(json.dumps(results))
     ("environment", "message"),
     [
         ({"HF_TOKEN": "hf_WrongToken12345"}, "does not accept the token from HF_TOKEN"),
-        ({"HF_TOKEN": ""}, "needs a token of the Hub"),
-        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
-        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
+        pytest.param({"HF_TOKEN": ""}, "needs a token of the Hub", marks=pytest.mark.whole),
+        pytest.param({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached", marks=pytest.mark.whole),
+        pytest.param({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set", marks=pytest.mark.whole),
     ],
 )
 def test_a_bad_login_is_said_before_any_work(fake_hub, tmp_path, environment, message):

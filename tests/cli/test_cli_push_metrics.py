@@ -76,6 +76,7 @@ def test_pushed_metrics_load_compute_and_stay(hub, root):
     assert hub.unknown == []
 
 
+@pytest.mark.whole
 def test_every_metric_is_pushed_and_loads_from_its_space(hub):
     names = chosen(None)
     assert _push(hub, "--hub_private_repo") == dict.fromkeys(names, "pushed")

@@ -26,7 +26,8 @@ from hf_fairness.report import summarize
 from hf_fairness.trainers import GFSTArguments, GFSTConfig
 from hf_fairness.trainers.gfst.sources import open_held_out_pairs, open_test_set, open_texts, open_train
 from support import gfst_world
-from support.gfst_case import SMALL, stages, weights
+from support.gfst_case import SMALL, weights
+from support.manifest import stages
 from support.record_case import one_line
 
 WORDS = [

@@ -149,6 +149,7 @@ def test_the_demo_is_ready(monkeypatch):
     assert len(seen["anti_artefact"](seen["validation"])) == len(seen["validation"])
 
 
+@pytest.mark.whole
 def test_a_configuration_and_splits_of_a_folder(files, tmp_path):
     """As GLUE lies on the Hub: several configurations, splits that are called in their own way."""
     from datasets import ClassLabel, Dataset

@@ -184,6 +184,7 @@ print("equal")
 """
 
 
+@pytest.mark.whole
 def test_every_data_set_comes_back_from_the_hub(fake_hub, tmp_path, cache):
     cases = json.dumps({**{name: case.config for name, case in CASES.items()}, "seat": "6"})
     printed = fake_hub.run(PUSH_ALL, RAW, cache, tmp_path / "again", cases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import json
 import os
@@ -12,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from hf_fairness.cli import main
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.text import format_interval, format_number
-from support.ccd_case import QUICK, make_encoder, stages
+from support.ccd_case import QUICK, make_encoder
 from support.fake_hub import FakeHub
+from support.manifest import stages
 
 ROWS = 96
 COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
@@ -36,6 +40,14 @@ def command(*words: object, env: dict[str, str] | None = None, check: bool = Tru
     if check and done.returncode:
         pytest.fail(f"{done.args} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
+
+
+def here(*words: object) -> str:
+    """The same in this process, which has imported everything; returns what was printed."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main([*map(str, words)]) == 0
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +142,7 @@ def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
     scored = [("A dog runs.", "A dog ran.", 4.5), ("It rains.", "We eat soup.", 0.2), ("A red door.", "A door.", 3.0)]
     pairs.write_text("sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in scored))
     words = ["--reference_model", encoder, "--variants", rows, "--sts_pairs", pairs, *QUICK[:4]]
-    printed = command("audit", out / "model", "--output_dir", tmp_path / "report", *words).stdout
+    printed = here("audit", out / "model", "--output_dir", tmp_path / "report", *words)
     assert "(CCED): human" in printed
     report = json.loads((tmp_path / "report" / "results.json").read_text())
     written = json.loads((tmp_path / "report" / "record.json").read_text())
@@ -147,7 +159,7 @@ def test_a_second_call_does_no_work_twice(finished, encoder):
     out, _ = finished
     before = {name: stage["started"] for name, stage in stages(out).items()}
     words = ["ccd", "--model_name_or_path", encoder, "--output_dir", out, "--logging_steps", 1, *COMMON]
-    printed = command(*words).stdout
+    printed = here(*words)
     assert {name: stage["started"] for name, stage in stages(out).items()} == before
     assert "(CCED): built-in" in printed
 
@@ -274,7 +286,7 @@ def test_sweep_and_mlm_head(tmp_path):
 
     base = make_encoder(tmp_path / "mlm", "BertForMaskedLM")
     out = tmp_path / "out"
-    command(
+    here(
         "ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta=0,0.5,1,1.5", "--no_control", *COMMON
     )
     table = json.loads((out / "report" / "results.json").read_text())["training"]["sweep"]
@@ -307,7 +319,7 @@ def test_another_attribute_needs_no_code(tmp_path, encoder):
     rows.write_text("text\n" + "\n".join(texts) + "\n")
     out = tmp_path / "out"
     words = ["--dataset", rows, "--attribute", "religion", "--no_control", *QUICK]
-    command("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
+    here("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
     report = json.loads((out / "report" / "results.json").read_text())["after"]
     assert report["attribute"] == "religion"
     assert len(report["cced"]["held-out rows"]["pairs"]) == 3

@@ -8,8 +8,11 @@ import json
 import pytest
 
 from hf_fairness.cli import main
-from support.ccd_case import QUICK, make_encoder, stages
+from support.ccd_case import QUICK, make_encoder
 from support.chat_server import chat_server  # noqa: F401 - a fixture
+from support.manifest import stages
+
+pytestmark = pytest.mark.whole
 
 CANARY = "jane.doe@customer.example"
 PEOPLE = ("her brother", "his mother", "the king", "a waitress", "her uncle", "his aunt", "the queen", "my father")

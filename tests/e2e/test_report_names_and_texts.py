@@ -11,7 +11,8 @@ import pytest
 from hf_fairness import attributes
 from hf_fairness.cli import main
 from hf_fairness.record import Record
-from support.ccd_case import QUICK, make_encoder, stages
+from support.ccd_case import QUICK, make_encoder
+from support.manifest import stages
 
 #: In each text of the person's.
 SECRET = "Case 4711"

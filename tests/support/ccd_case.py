@@ -1,8 +1,7 @@
-"""A tiny encoder for the tests of `hf-fairness ccd`, and a reader of its stages."""
+"""A tiny encoder for the tests of `hf-fairness ccd`, and quick settings."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from support.tiny_bert import save_tiny_bert
@@ -16,8 +15,3 @@ def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
     words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
     pieces = [*letters, *(f"##{x}" for x in letters), *words]
     return save_tiny_bert(folder, pieces, class_name, max_length=128)
-
-
-def stages(out: Path) -> dict[str, dict]:
-    """The stages of a run by name, as its manifest has them."""
-    return {entry["stage"]: entry for entry in json.loads((out / "manifest.json").read_text())["stages"]}

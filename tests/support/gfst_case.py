@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,6 @@ def config(folder: Path, **more: Any) -> GFSTConfig:
         "logging_strategy": "no",
     }
     return GFSTConfig(output_dir=str(folder), **{**quick, **more})
-
-
-def stages(folder: Path) -> dict[str, dict[str, Any]]:
-    """The manifest by stage."""
-    return {entry["stage"]: entry for entry in json.loads((folder / "manifest.json").read_text())["stages"]}
 
 
 def weights(folder: Path, stage: str = "train_gfst") -> dict[str, Any]:

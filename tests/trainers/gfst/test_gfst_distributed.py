@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.gfst_case import stages, weights
+from support.gfst_case import weights
 from support.launch import launch
+from support.manifest import stages
 
 pytestmark = pytest.mark.whole
 

@@ -11,7 +11,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from hf_fairness.trainers import run_gfst
 from hf_fairness.utils import FairnessWarning
 from support import gfst_world
-from support.gfst_case import arguments, config, shows, stages, weights
+from support.gfst_case import arguments, config, shows, weights
+from support.manifest import stages
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 

@@ -15,7 +15,8 @@ from hf_fairness.report import summarize
 from hf_fairness.report.gfst_record import gfst_record
 from hf_fairness.trainers import run_gfst
 from support import gfst_world
-from support.gfst_case import arguments, config, shows, stages
+from support.gfst_case import arguments, config, shows
+from support.manifest import stages
 from support.record_case import through_json, verdicts
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")

@@ -10,7 +10,8 @@ from datasets import load_from_disk
 
 from hf_fairness import runs
 from hf_fairness.trainers.gfst.arguments import STAGES
-from support.gfst_case import stages, weights
+from support.gfst_case import weights
+from support.manifest import stages
 
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:fast_align learned to align")]
 ORDER = [
