@@ -111,7 +111,8 @@ def test_fast_mode_from_a_shell(files, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
-@pytest.mark.parametrize("lora", [False, pytest.param(True, marks=pytest.mark.whole)])
+@pytest.mark.whole
+@pytest.mark.parametrize("lora", [False, True])
 def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
     words = ["--model_name_or_path", bert, "--dataset", files["dev"], "--mode", "full", "--n_seeds", "1"]
     words += [

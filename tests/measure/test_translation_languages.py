@@ -181,6 +181,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("kind", "module"), [("marian", "sentencepiece"), ("mbart50", "google.protobuf")])
 def test_a_tokenizer_without_its_package_names_our_extra(folders, tmp_path, kind, module):
     folder = folders[kind]

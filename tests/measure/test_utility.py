@@ -85,6 +85,7 @@ def test_minilm_keeps_its_structure_when_little_is_added(minilm):
     assert 0.8 < result["similarity_structure"] < 1.0
 
 
+@pytest.mark.whole
 def test_sts_of_minilm_on_the_real_dev_set(shared, minilm):
     with (shared / "data/glue/STS-B/dev.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
