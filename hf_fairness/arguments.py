@@ -11,6 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+#: Of the names that can be swept a message shows so many.
+SHOWN_NAMES = 12
+
 __all__ = [
     "Command",
     "DataArguments",
@@ -214,5 +217,6 @@ def read_sweep(texts: Sequence[str] | None, names: Collection[str]) -> dict[str,
         name, _, values = text.partition("=")
         found[name] = [value for value in values.split(",") if value]
         if name not in names or not found[name]:
-            raise ValueError(f"--sweep is {text!r}, expected NAME=VALUE,VALUE... with one of {', '.join(names)}.")
+            known = ", ".join(list(names)[:SHOWN_NAMES]) + (" ..." if len(names) > SHOWN_NAMES else "")
+            raise ValueError(f"--sweep is {text!r}, expected NAME=VALUE,VALUE... with a setting such as {known}.")
     return found

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ccd.arguments import CCDArguments
     from hf_fairness.trainers.ccd.config import CCDConfig
     from hf_fairness.trainers.ccd.data import add_reference_embeddings
-    from hf_fairness.trainers.ccd.recipe import run_ccd
-    from hf_fairness.trainers.ccd.sweep import sweep_beta
+    from hf_fairness.trainers.ccd.method import run_ccd
     from hf_fairness.trainers.ccd.trainer import CCDTrainer
     from hf_fairness.trainers.data_diet.arguments import DataDietArguments
     from hf_fairness.trainers.data_diet.callback import GEPruningCallback
@@ -67,8 +66,7 @@ _LAZY = {
     "hf_fairness.trainers.ccd.arguments": ("CCDArguments",),
     "hf_fairness.trainers.ccd.config": ("CCDConfig",),
     "hf_fairness.trainers.ccd.data": ("add_reference_embeddings",),
-    "hf_fairness.trainers.ccd.recipe": ("run_ccd",),
-    "hf_fairness.trainers.ccd.sweep": ("sweep_beta",),
+    "hf_fairness.trainers.ccd.method": ("run_ccd",),
     "hf_fairness.trainers.ccd.trainer": ("CCDTrainer",),
     "hf_fairness.trainers.data_diet.arguments": ("DataDietArguments",),
     "hf_fairness.trainers.data_diet.callback": ("GEPruningCallback",),
@@ -123,7 +121,6 @@ __all__ = [
     "run_data_diet",
     "run_gfst",
     "run_ibadr",
-    "sweep_beta",
     "sweep_ibadr",
     "train_pair_classifier",
     "train_translator",

@@ -30,12 +30,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from transformers import TrainingArguments
 
 from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, read_sweep
 from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import (
     Arm,
     Declared,
+    Gap,
     Measure,
     Record,
     Table,
@@ -154,12 +156,14 @@ class EvalSet:
 
 @dataclass
 class Found:
-    """What one trial found: arms, results by set and arm, comparisons by set and ``"a - b"``."""
+    """What one trial found: arms, results by set and arm, comparisons by set and ``"a - b"``, measures, gaps."""
 
     plans: dict[str, Plan]
     fitted: dict[str, Fitted] = field(default_factory=dict)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
     def arm(self, role: str) -> str | None:
         """Name of the arm of a role."""
@@ -339,6 +343,8 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
             yield f"seed={seed}", arguments, replace(config, seed=seed)
     if arguments.sweep and method.no_sweep:
         raise ValueError(f"--sweep: {method.no_sweep}")
+    if any(text.startswith("seed=") for text in arguments.sweep or []):
+        raise ValueError("--sweep: the seed is none of its settings; --n_seeds trains with several and gives means.")
     for name, texts in read_sweep(arguments.sweep, sweepable(arguments, config)).items():
         for text in texts:
             both = [arguments, config]
@@ -349,7 +355,9 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
 
 def sweepable(arguments: Any, config: Any) -> list[str]:
     """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places or of data."""
-    both = [*fields(arguments), *(fields(config) if is_dataclass(config) else ())]
+    general = {each.name for each in fields(TrainingArguments)}
+    both = [*(fields(config) if is_dataclass(config) else ()), *fields(arguments)]
+    both.sort(key=lambda each: each.name in general)  # those of the method first: a message shows the first few
     kinds = ("int", "float", "bool", "str")
     hidden = {"seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep", "demo"}
     opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments))
@@ -450,7 +458,7 @@ def _record(method: Method, found: Found) -> Record:
     """What one trial found, as it is shown."""
     sets = list(method.sets())
     by_set = {each.name: tuple(each.measures(found.results[each.name])) for each in sets}
-    measures = tuple(measure for each in by_set.values() for measure in each)
+    found.measures = tuple(measure for each in by_set.values() for measure in each)
     judged = [measure for each in sets if each.compared for measure in by_set[each.name]]
     paired = {
         (each.id(key), *names.split(" - ")): _test(gap)
@@ -459,6 +467,7 @@ def _record(method: Method, found: Found) -> Record:
         for key, gap in gaps.items()
         if isinstance(gap, Mapping)
     }
+    found.gaps = compare(judged, _pairs(found), paired)
     meta = _meta(method, found)
     arms = tuple(
         replace(plan.arm, training={**plan.arm.training, **_scalars(found.fitted[name].training)})
@@ -475,7 +484,7 @@ def _record(method: Method, found: Found) -> Record:
         **more,
         "provenance": {**provenance, **more.get("provenance", {})},
     }
-    return Record(arms=arms, measures=measures, gaps=compare(judged, _pairs(found), paired), **told)
+    return Record(arms=arms, measures=found.measures, gaps=found.gaps, **told)
 
 
 def _test(gap: Mapping[str, Any]) -> dict[str, Any]:
@@ -652,7 +661,8 @@ def sweep_table(records: Mapping[str, Record]) -> Table:
         for arm in record.arms:
             values = [by_id[m.id].values.get(arm.name) if m.id in by_id else None for m in shown]
             texts = [format_value(value.value, value.ci95) if value else "" for value in values]
-            rows.append((label, arm.title, *texts))
+            if all((arm.title, *texts) != row[1:] for row in rows):  # what the setting does not touch stands once
+                rows.append((label, arm.title, *texts))
     return Table(
         "Sweep", tuple(rows), "All else is alike in all rows. Brackets: 95 % intervals; small differences are noise."
     )

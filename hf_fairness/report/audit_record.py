@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from hf_fairness.record import (
     number,
     read_measures,
 )
-from hf_fairness.report.sweep import sweep_tables
 from hf_fairness.report.text import LIMITS, control_text, display_name, missing_sections
 from hf_fairness.scores import cced, probe, seat, structure
 
@@ -73,42 +72,63 @@ def audit_record(
                 f"{arm}: got {type(audit).__name__}, expected the report that hf_fairness.measure.audit returns."
             )
     sides = {arm: audit for arm, audit in given.items() if audit is not None}
-    measures = tuple(_measures(sides))
+    measures = tuple(audit_measures(sides))
     pairs = [("after", other) for other in ("before", "control") if other in sides]
-    gaps = compare(measures, pairs, _paired(after))
-    trained = {key: value for key, value in (training or {}).items() if key not in ("control", "loss_curve", "sweep")}
-    figures = {
-        "projections": {arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")},
-        "loss_curve": (training or {}).get("loss_curve"),
+    paired = {
+        (measure, "after", "before"): {"ci95": test["difference_ci95"], "p_value": test["p_value"]}
+        for measure, test in audit_changes(after).items()
     }
+    gaps = compare(measures, pairs, paired)
+    trained = {key: value for key, value in (training or {}).items() if key not in ("control", "loss_curve")}
+    arms = {
+        arm: Arm(arm, *_title(arm, audit, compared=len(sides) > 1), trained if arm == "after" else {})
+        for arm, audit in sides.items()
+    }
+    if "control" in arms:
+        arms["control"] = Arm("control", "control", "control", control_text(training))
     return Record(
         command=command,
         name=name or display_name(after.get("model", "")),
         method=str((training or {}).get("method") or "audit of a text encoder"),
-        arms=tuple(
-            Arm(arm, *_title(arm, audit, compared=len(sides) > 1), trained if arm == "after" else {})
-            if arm != "control"
-            else Arm(arm, "control", "control", control_text(training))
-            for arm, audit in sides.items()
-        ),
+        arms=tuple(arms.values()),
         measures=measures,
         gaps=gaps,
         asked=dict(asked or {}),
-        subject={key: after[key] for key in ("attribute", "language", "groups") if after.get(key)},
-        cautions=tuple(_collapse(measures, gaps)),
-        tables=sweep_tables(training),
-        figures={key: value for key, value in figures.items() if value},
-        texts={
-            f"Texts with the largest gap between groups: {name}": tuple(f"{text} ({gap:.3f})" for text, gap in found)
-            for name, found in mapping(after, "texts").items()
-        },
         limits=LIMITS,
-        not_measured=tuple(missing_sections(after)),
-        provenance={
-            **{key: after[key] for key in ("date", "versions") if after.get(key)},
-            **_seat_methods(after),
-        },
+        **audit_told(after, measures, gaps),
+        **audit_drawn(sides, (training or {}).get("loss_curve")),
     )
+
+
+def audit_told(after: Mapping[str, Any], measures: Sequence[Measure], gaps: Sequence[Gap]) -> dict[str, Any]:
+    """What an audit says beside its numbers: fields of a record.
+
+    Args:
+        after: the audit of the model at hand.
+        measures: of the record.
+        gaps: of the record.
+    """
+    return {
+        "subject": {key: after[key] for key in ("attribute", "language", "groups") if after.get(key)},
+        "cautions": tuple(_collapse(measures, gaps)),
+        "not_measured": tuple(missing_sections(after)),
+        "provenance": {**{key: after[key] for key in ("date", "versions") if after.get(key)}, **_seat_methods(after)},
+    }
+
+
+def audit_drawn(sides: Sides, loss_curve: Any = None) -> dict[str, Any]:
+    """Pictures and texts of audits, where they have them: fields of a record."""
+    figures = {
+        "projections": {arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")},
+        "loss_curve": loss_curve,
+    }
+    return {
+        "figures": {key: value for key, value in figures.items() if value},
+        "texts": {
+            f"Texts with the largest gap between groups: {name}": tuple(f"{text} ({gap:.3f})" for text, gap in found)
+            for name, found in mapping(sides.get("after", {}), "texts").items()
+        },
+    }
 
 
 def _title(arm: str, audit: Mapping[str, Any], *, compared: bool) -> tuple[str, Role, str]:
@@ -116,7 +136,8 @@ def _title(arm: str, audit: Mapping[str, Any], *, compared: bool) -> tuple[str, 
     return titles[arm], ARMS[arm], display_name(audit.get("model", ""))
 
 
-def _measures(sides: Sides) -> Iterator[Measure]:
+def audit_measures(sides: Sides) -> Iterator[Measure]:
+    """Every number of the audits, by arm."""
     yield from _seat(sides)
     yield from _cced(sides)
     yield from _probe(sides)
@@ -214,8 +235,8 @@ def _counts(section: Mapping[str, Any], names: Mapping[str, str]) -> str:
     )
 
 
-def _paired(after: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Intervals and p-values of the change since the original model, by measure."""
+def audit_changes(after: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By id of the measure the interval and p-value of the change since the model that was the reference."""
     bias, retention = seat_tests(after)
     sections: list[tuple[str, Mapping[str, Any], Mapping[str, Declared]]] = [
         ("seat", mapping(after, "seat"), seat.MEASURES),
@@ -237,11 +258,11 @@ def _paired(after: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, An
             ends = interval(section, f"{key}_change_ci95") or interval(mapping(section, "change"), f"{key}_change_ci95")
             if ends is not None:
                 p_value = number(section, f"{key}_change_p_value")
-                paired[f"{path}/{key}", "after", "before"] = {"ci95": ends, "p_value": p_value}
+                paired[f"{path}/{key}"] = {"difference_ci95": ends, "p_value": p_value}
     return paired
 
 
-def _collapse(measures: tuple[Measure, ...], gaps: tuple[Gap, ...]) -> Iterator[str]:
+def _collapse(measures: Sequence[Measure], gaps: Sequence[Gap]) -> Iterator[str]:
     """Sets of texts where CCED fell only because all distances shrank (or grew with them)."""
     since = {gap.measure: gap for gap in gaps if gap.against == "before"}
     for measure in measures:

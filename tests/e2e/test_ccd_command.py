@@ -63,21 +63,27 @@ def finished(tmp_path_factory, encoder) -> tuple[Path, str]:
     return out, done.stdout
 
 
+def audited(out: Path) -> dict:
+    """The audit of the model that came out."""
+    return json.loads((out / "report" / "results.json").read_text())["results"]["audit"]["after"]
+
+
 def losses(out: Path, stage: str = "train") -> list[float]:
     return [entry["loss"] for entry in stages(out)[stage]["result"]["history"] if "loss" in entry]
 
 
 def test_a_run_leaves_all_that_was_promised(finished, encoder):
     out, printed = finished
-    names = ["variants", "audit_before", "train", "control", "audit_after", "audit_control", "report", "model"]
-    assert list(stages(out)) == names
+    names = ["variants", "scores_before", "train", "scores_after", "control", "scores_control", "comparisons", "report"]
+    assert list(stages(out)) == [*names, "model"]
     assert all(stage["status"] == "done" for stage in stages(out).values())
     assert json.loads((out / "config.json").read_text())["training"]["beta"] == 1.0
     assert "(CCED): built-in" in printed
     assert str(out / "model") in printed
     report = out / "report"
     results = json.loads((report / "results.json").read_text())
-    assert {"after", "before", "control", "training"} <= set(results)
+    assert {"arms", "results", "comparisons", "data", "meta"} <= set(results)
+    assert set(results["results"]["audit"]) == {"before", "control", "after"}
     written = json.loads((report / "record.json").read_text())
     record = Record.from_json(written)
     assert (record.command, record.to_json()) == ("ccd", written)
@@ -125,9 +131,9 @@ def test_the_control_is_the_same_training_towards_other_gaps(finished):
     out, _ = finished
     trained, control = stages(out)["train"]["result"], stages(out)["control"]["result"]
     assert len(losses(out, "control")) == control["kept_step"] == trained["kept_step"] <= len(losses(out))
-    assert {key for key in trained["run"] if trained["run"][key] != control["run"][key]} == {"random_gaps"}
+    assert {key for key in control if trained[key] != control[key]} == {"random_gaps", "history", "seconds"}
     counts = stages(out)["variants"]["result"]
-    assert trained["run"]["n_train"] == ROWS - counts["n_validation"] - counts["n_audit"] < ROWS
+    assert trained["n_train"] == ROWS - counts["n_validation"] - counts["n_audit"] < ROWS
     assert min(counts["n_validation"], counts["n_audit"]) >= ROWS // 10
     bias = [entry["eval_loss_bias"] for entry in trained["history"] if "eval_loss_bias" in entry]
     assert bias[0] > bias[-1] > 0
@@ -151,7 +157,7 @@ def test_audit_compares_with_a_reference(finished, encoder, tmp_path):
     assert [arm.role for arm in record.arms] == ["original", "method"]
     assert report["after"]["utility"]["sts_spearman_change_ci95"]
     assert report["before"]["cced"]["human"]["n"] == 5
-    trained = json.loads((out / "report" / "results.json").read_text())["after"]["cced"]["built-in"]
+    trained = audited(out)["cced"]["built-in"]
     assert report["after"]["cced"]["built-in"]["cced"] == pytest.approx(trained["cced"], rel=1e-5)
 
 
@@ -248,7 +254,7 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
     )
     assert "Pushed to" in pushed
     assert not any(token.encode() in path.read_bytes() for path in copy.rglob("*") if path.is_file())
-    for stage in ("variants", "train", "control", "audit_after"):  # where it is pushed to changes no training
+    for stage in ("variants", "train", "control", "scores_after"):  # where it is pushed to changes no training
         assert stages(copy)[stage]["started"] == stages(out)[stage]["started"]
     assert "tester/fairer" in (copy / "model" / "README.md").read_text()
     files = fake_hub.files("tester/fairer")
@@ -268,7 +274,7 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
             *QUICK[:4],
         ]
     )
-    here = json.loads((copy / "report" / "results.json").read_text())["after"]
+    here = json.loads((copy / "report" / "results.json").read_text())["results"]["audit"]["after"]
     there = json.loads((report / "results.json").read_text())["after"]
     assert there["model"] == "tester/fairer"
     for test, found in here["seat"]["tests"].items():
@@ -289,11 +295,12 @@ def test_sweep_and_mlm_head(tmp_path):
     here(
         "ccd", "--model_name_or_path", base, "--output_dir", out, "--sweep", "beta=0,0.5,1,1.5", "--no_control", *COMMON
     )
-    table = json.loads((out / "report" / "results.json").read_text())["training"]["sweep"]
-    assert [row["beta"] for row in table] == [0.0, 0.5, 1.0, 1.5]
-    assert all({"cced", "cced_relative", "similarity_structure", "loss_bias", "loss_rep"} <= set(row) for row in table)
-    assert "Sweep over beta" in (out / "report" / "report.html").read_text()
-    assert "**Sweep over beta**" in (out / "model" / "README.md").read_text()
+    trials = json.loads((out / "report" / "results.json").read_text())["trials"]
+    assert [trial["arms"]["after"]["beta"] for trial in trials.values()] == [0.0, 0.5, 1.0, 1.5]
+    assert all({"loss_bias", "loss_rep"} <= set(trial["arms"]["after"]) for trial in trials.values())
+    assert all("similarity_structure" in trial["results"]["audit"]["after"]["utility"] for trial in trials.values())
+    assert "beta=0.5" in (out / "report" / "report.html").read_text()
+    assert "**Sweep**" in (out / "model" / "README.md").read_text()
     before = AutoModelForMaskedLM.from_pretrained(base)
     after = AutoModelForMaskedLM.from_pretrained(out / "model")
     assert torch.equal(before.cls.predictions.transform.dense.weight, after.cls.predictions.transform.dense.weight)
@@ -320,7 +327,7 @@ def test_another_attribute_needs_no_code(tmp_path, encoder):
     out = tmp_path / "out"
     words = ["--dataset", rows, "--attribute", "religion", "--no_control", *QUICK]
     here("ccd", "--model_name_or_path", encoder, "--output_dir", out, *words)
-    report = json.loads((out / "report" / "results.json").read_text())["after"]
+    report = audited(out)
     assert report["attribute"] == "religion"
     assert len(report["cced"]["held-out rows"]["pairs"]) == 3
     assert {"religion1", "religion2b"} <= set(report["seat"]["tests"])

@@ -67,7 +67,7 @@ def test_variants_made_in_the_shell_are_trained_on_and_stay_private(method, serv
     assert stages(out)["train"]["result"]["run"]["group_columns"] == ["male", "female"]
     assert stages(out)["train"]["result"]["run"]["mlm_head"] is True
     report = json.loads((out / "report" / "results.json").read_text())
-    assert set(report["after"]["cced"]["held-out rows"]["distance"]) == {"male", "female"}
+    assert set(report["results"]["audit"]["after"]["cced"]["held-out rows"]["distance"]) == {"male", "female"}
     assert "Error while computing usage snippet output" not in said.err + said.out
     assert all(name.startswith("variants/") for name in holding(out, CANARY)), "more than the rows themselves"
     card = (out / "model" / "README.md").read_text()

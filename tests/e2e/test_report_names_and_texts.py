@@ -77,7 +77,7 @@ def test_ccd_shows_texts_where_asked_and_never_in_the_card(world, plain, capsys)
     ccd(world, plain, "--show_texts", "2", "--name", NAME)
     printed = capsys.readouterr().out
     again = {name for name, entry in stages(plain).items() if entry != before[name]}
-    assert again == {"audit_after", "report", "model"}  # nothing is trained again
+    assert again == {"scores_after", "comparisons", "report", "model"}  # nothing is trained again
     ((title, texts),) = shown(plain / "report").items()
     assert title == "Texts with the largest gap between groups: held-out rows"
     assert len(texts) == 2

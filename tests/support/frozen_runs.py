@@ -70,11 +70,12 @@ def numbers(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 def read_audit(report: Mapping[str, Any]) -> dict[str, Any]:
     """Audits: of a model, and where there are, of the original and of the control; the training between them."""
+    audits = report["results"]["audit"] if "results" in report else report
     tree: dict[str, Any] = {"measures": {}, "gaps": {}}
     for arm, name in (("after", "model"), ("before", "original"), ("control", "control")):
-        if not report.get(arm):
+        if not audits.get(arm):
             continue
-        audit = report[arm]
+        audit = audits[arm]
         seat = audit.get("seat", {})
         sets = {"SEAT": {"mean_abs_effect_size": seat.get("mean_abs_effect_size")}}
         sets["SEAT"] |= {key: value for key, value in seat.items() if key.startswith("mean_abs_effect_size_")}
@@ -86,15 +87,36 @@ def read_audit(report: Mapping[str, Any]) -> dict[str, Any]:
             gaps = {key.replace("_change", ""): value for key, value in found.items() if "_change" in key}
             tree["measures"].setdefault(name, {})[title] = {k: v for k, v in found.items() if "_change" not in k}
             tree["gaps"].setdefault(f"{name} - original", {})[title] = gaps
-    training = report.get("training", {})
-    tree["counts"] = {key: value for key, value in training.items() if key.startswith("n")}
-    tree["counts"]["kept_step"] = training.get("hyperparameters", {}).get("kept_step")
+    if "results" not in report:
+        return {**tree, "counts": {}, "training": {"loss": [], "rho": None, "sweep": {}}}
+    training, counts = report["arms"]["after"], report["data"]
+    tree["counts"] = {
+        "n": training["n_train"],
+        "n_validation": training["n_eval"],
+        "n_held_out": counts["n_audit"],
+        "n_in_evaluation": counts["n_in_evaluation"],
+        "n_skipped": counts["n_without_terms"] + training["n_skipped"],
+        "n_other_language": counts["n_other_language"],
+        "kept_step": training["kept_step"],
+    }
     tree["training"] = {
-        "loss": [entry for entry in training.get("loss_curve", []) if "total_flos" not in entry],
-        "rho": training.get("rho"),
-        "sweep": {f"beta {row['beta']:g}": row for row in training.get("sweep", [])},
+        "loss": [entry for entry in training["history"] if "total_flos" not in entry],
+        "rho": training["rho"],
+        "sweep": {label.replace("=", " "): _beta(trial) for label, trial in report.get("trials", {}).items()},
     }
     return tree
+
+
+def _beta(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """One training of a sweep over beta."""
+    training, audit = trial["arms"]["after"], trial["results"]["audit"]["after"]
+    first = next(iter(audit["cced"].values()))
+    keys = ("cced", "cced_ci95", "cced_relative", "cced_relative_ci95", "mean_distance")
+    losses = {key: training[key] for key in ("beta", "rho", "loss_bias", "loss_rep")}
+    losses |= {"eval_loss": training["loss_bias"] + training["beta"] * training["loss_rep"]}
+    measured = {key: first[key] for key in keys}
+    structure = audit["utility"]["similarity_structure"]
+    return {**losses, "best_step": training["kept_step"], **measured, "similarity_structure": structure}
 
 
 def read_gfst(report: Mapping[str, Any]) -> dict[str, Any]:

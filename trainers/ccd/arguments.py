@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.arguments import DataArguments, ReportArguments, read_sweep
+from hf_fairness.arguments import DataArguments, ExperimentArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
 
 @dataclass(kw_only=True)
-class CCDArguments(ReportArguments, DataArguments):
+class CCDArguments(ExperimentArguments, DataArguments):
     """What `hf-fairness ccd` needs beside the settings of the training."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
@@ -59,36 +59,14 @@ class CCDArguments(ReportArguments, DataArguments):
             "pulled up or down at random by the gap of another text, instead of to 0."
         },
     )
-    sweep: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Also train with each of these weights and compare, as NAME=VALUE,VALUE...: beta=0,0.5,1,1.5 "
-            "(paper, table 7)."
-        },
-    )
     n_samples: int = field(
         default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
     )
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
-    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
         super().__post_init__()
-        if any(not 0 <= beta < float("inf") for beta in self.betas):
-            raise ValueError(f"--sweep is {self.sweep}, expected weights of 0 or more.")
+        self.check_experiment()
         if self.max_rows is not None and self.max_rows < 2:
             raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
-
-    @property
-    def betas(self) -> list[float]:
-        """Weights that the sweep goes over; empty without one.
-
-        Raises:
-            ValueError: what is no sweep of numbers.
-        """
-        values = read_sweep(self.sweep, ["beta"]).get("beta", [])
-        try:
-            return [float(value) for value in values]
-        except ValueError as error:
-            raise ValueError(f"--sweep is {self.sweep}, expected numbers: beta=0,0.5,1,1.5.") from error

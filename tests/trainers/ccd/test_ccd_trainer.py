@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from transformers import AutoModel, AutoTokenizer, BertModel
 
 from hf_fairness import FairnessWarning
-from hf_fairness.trainers import CCDLoss, CCDTrainer, add_reference_embeddings, sweep_beta
+from hf_fairness.trainers import CCDLoss, CCDTrainer, add_reference_embeddings
 
 TEXTS = ["the nurse said that she was tired", "as a pilot he earns a good salary"]
 
@@ -377,30 +377,6 @@ def test_shared_references_must_fit(tiny_bert, triples, config):
     first = CCDTrainer(tiny_bert, config(), triples)
     with pytest.raises(ValueError, match=r"references\['train'\] belong to 87 rows"):
         CCDTrainer(tiny_bert, config(), triples.select(range(50)), references=first.references)
-
-
-def test_sweep_trains_each_beta_afresh_and_resumes(tiny_bert, triples, config):
-    args = config(num_train_epochs=2)
-    model = SentenceTransformer(tiny_bert, device="cpu")
-    start = model.encode(TEXTS)
-    results = sweep_beta(model, args, triples, betas=(0.0, 2.0))
-    assert np.array_equal(model.encode(TEXTS), start)
-    assert [result["beta"] for result in results] == [0, 2]
-    free, held = results
-    assert free["loss_rep"] > held["loss_rep"] > 0  # beta = 0 lets neutral texts drift
-    for result in results:
-        opened = SentenceTransformer(result["output_dir"], device="cpu")
-        assert not np.allclose(opened.encode(TEXTS), start)
-        assert result["eval_loss"] == pytest.approx(result["loss_bias"] + result["beta"] * result["loss_rep"])
-    again = sweep_beta(model, args, triples, betas=(0.0, 2.0))
-    assert [result.pop("resumed") for result in again] == [True, True]
-    assert again == [{key: value for key, value in result.items() if key != "resumed"} for result in results]
-    changed = sweep_beta(model, config(num_train_epochs=1), triples, betas=(2.0,))
-    assert changed[0]["resumed"] is False
-    with pytest.raises(ValueError, match="different numbers"):
-        sweep_beta(model, args, triples, betas=(1.0, 1.0))
-    with pytest.raises(ValueError, match="eval_strategy is 'no'"):
-        sweep_beta(model, config(eval_strategy="no"), triples)
 
 
 def test_push_of_a_private_path_is_not_recorded(tiny_bert, triples, config):

@@ -84,12 +84,12 @@ def test_audits_see_neither_training_nor_validation_rows(run, strategy):
     frames = frames_of([text for part in texts.values() for text in part])
     where = [name for name, part in texts.items() for _ in part]
     assert all(len({w for w, f in zip(where, frames, strict=True) if f == frame}) == 1 for frame in set(frames))
-    assert stages["train"]["run"]["n_train"] == len(texts["train"])
-    assert stages["train"]["run"]["n_eval"] == len(texts.get("validation", []))
-    held = result["after"]["cced"]["held-out rows"]
+    assert stages["train"]["n_train"] == len(texts["train"])
+    assert stages["train"]["n_eval"] == len(texts.get("validation", []))
+    held = result["results"]["audit"]["after"]["cced"]["held-out rows"]
     assert (held["n"], held["meta"]["n_clusters"]) == (len(texts["audit"]), len(set(frames_of(texts["audit"]))))
-    assert result["training"]["n_held_out"] == len(texts["audit"])
-    assert "validation rows" not in json.dumps(result["after"])
+    assert result["data"]["n_audit"] == len(texts["audit"])
+    assert "validation rows" not in json.dumps(result["results"]["audit"]["after"])
 
 
 def test_texts_that_are_measured_are_not_trained_on(run):
@@ -127,9 +127,9 @@ def weights(folder):
 def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     _, stages, out = run(num_train_epochs=4)
     trained, control = stages["train"], stages["control"]
-    differs = {key for key in trained["run"] if trained["run"][key] != control["run"][key]}
-    assert differs == {"random_gaps"}
-    assert trained["run"]["dropout"] is control["run"]["dropout"] is False
+    differs = {key for key in control if trained[key] != control[key]}
+    assert differs == {"random_gaps", "history", "seconds"}
+    assert trained["dropout"] is control["dropout"] is False
     steps = [entry["step"] for entry in control["history"] if "loss" in entry]
     assert max(steps, default=0) <= trained["kept_step"] == control["kept_step"]
     start = load_file(f"{encoder}/model.safetensors")
@@ -171,14 +171,23 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(counted_load))
     monkeypatch.setattr(SentenceTransformer, "encode", counted_encode)
     monkeypatch.setattr(trainer, "embed_references", counted_references)
-    with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.ccd.recipe"):
+    with caplog.at_level(logging.INFO, logger="hf_fairness.trainers.experiment"):
         _, stages, out = run(max_steps=2, arguments={"sweep": ["beta=0,0.5,1,1.5"]})
-    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Stage ")]
-    assert [line.split(",")[0] for line in said] == [f"Stage {place} of 9" for place in range(1, 9)]  # 9: a copy
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith(("Model ", "Trial "))]
+    models_said = ["Model 1 of 3", "Model 2 of 3", "Model 3 of 3"]
+    trials_said = [f"Trial beta={beta}" for beta in ("0", "0.5", "1", "1.5")]
+    assert [line.split(":")[0] for line in said] == [
+        *models_said,
+        *(line for trial in trials_said for line in (trial, *models_said)),
+    ]
     assert opened[encoder] == 1
-    assert [opened[str(out / stage / "model")] for stage in ("train", "control")] == [1, 1]
+    trained = [
+        f"{stage}{trial}" for stage in ("train", "control") for trial in ("", "-beta_0", "-beta_0_5", "-beta_1_5")
+    ]
+    assert [opened[str(out / stage / "model")] for stage in trained] == [1] * 8
+    assert not (out / "train-beta_1").exists()  # it is what was asked for
     assert set(asked.values()) == {1}
-    assert len({model for model, _ in asked}) == 3 + 4  # the original, what was trained, the control; one per beta
+    assert len({model for model, _ in asked}) == 1 + 2 * 4  # the original; what was trained and its control, per beta
     assert references == [stages["variants"][part] for part in ("n_train", "n_validation")]
 
 
@@ -186,17 +195,19 @@ def test_the_original_is_measured_as_it_is_trained_and_saved(run):
     """With the pooling and the length of the training's settings, or what changed would not be what training did."""
     settings = {"pooling": "cls", "normalize": False, "max_length": 40, "max_steps": 1, "learning_rate": 0.0}
     result, _, _ = run(arguments={"control": False}, **settings)
-    before, after = (result[side]["cced"]["held-out rows"] for side in ("before", "after"))
+    before, after = (result["results"]["audit"][side]["cced"]["held-out rows"] for side in ("before", "after"))
     assert after["mean_distance"] == pytest.approx(before["mean_distance"], rel=1e-5)
     assert after["cced"] == pytest.approx(before["cced"], rel=1e-4)
-    assert result["after"]["utility"]["similarity_structure"] == pytest.approx(1)
+    assert result["results"]["audit"]["after"]["utility"]["similarity_structure"] == pytest.approx(1)
 
 
 def test_the_control_does_not_do_what_the_method_does(run):
     shares = []
     for seed in (42, 1, 2):
         result, _, _ = run(num_train_epochs=4, seed=seed, name=f"seed{seed}")
-        sides = (result[side]["cced"]["held-out rows"]["cced"] for side in ("before", "after", "control"))
+        sides = (
+            result["results"]["audit"][side]["cced"]["held-out rows"]["cced"] for side in ("before", "after", "control")
+        )
         before, after, beside = sides
         shares.append((after / before, beside / before))
     after, beside = np.mean(shares, axis=0)
@@ -218,11 +229,13 @@ def test_named_columns_and_leftover_ones(run, caplog):
     named = {"group_columns": [f"x_{who.lower()}" for who in WHO], "neutral_column": "plain", "max_steps": 2}
     with caplog.at_level(logging.INFO, logger="hf_fairness.measure.variants"):
         result, stages, _ = run(Dataset.from_dict(triples), column=None, arguments={"control": False}, **named)
-    assert stages["train"]["run"]["group_columns"] == named["group_columns"]
-    assert sorted(result["after"]["cced"]["held-out rows"]["distance"]) == sorted(named["group_columns"])
-    assert result["training"]["n_skipped"] == 12
+    assert stages["train"]["group_columns"] == named["group_columns"]
+    assert sorted(result["results"]["audit"]["after"]["cced"]["held-out rows"]["distance"]) == sorted(
+        named["group_columns"]
+    )
+    assert result["data"]["n_without_terms"] + result["arms"]["after"]["n_skipped"] == 12
     assert "ignored: label, headline" in caplog.text
-    assert np.isfinite(result["after"]["cced"]["held-out rows"]["cced"])
+    assert np.isfinite(result["results"]["audit"]["after"]["cced"]["held-out rows"]["cced"])
     assert torch.isfinite(
         torch.tensor([entry["loss"] for entry in stages["train"]["history"] if "loss" in entry])
     ).all()
