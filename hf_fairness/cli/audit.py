@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments, ReportArguments
 from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
+from hf_fairness.cli.methods import print_report
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import print_report
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.sources import has_variants, one_text_column, open_dataset, open_rows, open_variants
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
+from hf_fairness.cli.methods import quiet_unless_watched
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.show import quiet_unless_watched
 from hf_fairness.results import columns
 
 if TYPE_CHECKING:

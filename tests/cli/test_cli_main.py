@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import hf_fairness
+from hf_fairness import cli, trainers
 from hf_fairness.cli import COMMANDS, main
 
 
@@ -105,3 +106,52 @@ def test_help_begins_with_model_and_data(command, capsys):
     places = [said.index(f"\n  {flag}") for flag in ("--dataset ", "--dataset_config", "--output_dir")]
     assert places == sorted(places)
     assert places[-1] < said.index("\n  --seed")
+
+
+METHOD = '''"""`hf-fairness count-rows`: count the rows of a data set; a method
+of a test."""
+
+from dataclasses import dataclass
+
+from hf_fairness.arguments import Command, DataArguments
+from hf_fairness.sources import open_rows
+
+
+@dataclass
+class Arguments(DataArguments):
+    output_dir: str = "out"
+
+
+def run(arguments, hub, rows):
+    return {"text": f"{len(rows)} rows for {arguments.output_dir}", "stages": {}}
+
+
+COMMAND = Command(
+    description="Counts.",
+    arguments=f"{__name__}:Arguments",
+    run=run,
+    open_data=lambda arguments, hub: {"rows": open_rows(arguments)},
+    artefacts={"rows": "the rows"},
+)
+'''
+
+
+def test_a_method_is_a_command_by_the_file_in_its_folder(tmp_path, monkeypatch, capsys):
+    """No other file names it; it has `--config`, `--push_to_hub`, `--push_artefacts` and messages like every other."""
+    (tmp_path / "counting").mkdir()
+    (tmp_path / "counting" / "command.py").write_text(METHOD)
+    (tmp_path / "rows.csv").write_text("text\na\nb\n")
+    (tmp_path / "c.yaml").write_text(f"dataset: {tmp_path / 'rows.csv'}\n")
+    monkeypatch.setattr(trainers, "__path__", [*trainers.__path__, str(tmp_path)])
+    found = cli._find()
+    assert found["count-rows"][0] == "count the rows of a data set; a method of a test"
+    assert set(found) - set(COMMANDS) == {"count-rows"}
+    monkeypatch.setattr(cli, "_FOUND", found)
+    run = cli.command("count-rows")
+    assert run(["--config", str(tmp_path / "c.yaml"), "--output_dir", "here"])["text"] == "2 rows for here"
+    assert capsys.readouterr().out == "2 rows for here\n\n"
+    with pytest.raises(ValueError, match="--push_artefacts rows needs --push_to_hub"):
+        run(["--push_artefacts", "rows"])
+    with pytest.raises(SystemExit):
+        run(["--datset", "x"])
+    assert "did you mean --dataset?" in capsys.readouterr().err

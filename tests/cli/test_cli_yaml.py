@@ -11,8 +11,7 @@ import pytest
 
 from hf_fairness import cli
 from hf_fairness.cli import COMMANDS, main, methods, parsing
-from hf_fairness.cli.parsing import option_kinds, read_yaml
-from hf_fairness.cli.values import RANGES, check_value
+from hf_fairness.cli.parsing import RANGES, check_value, option_kinds, read_yaml
 
 
 def classes(command: str) -> list[type]:

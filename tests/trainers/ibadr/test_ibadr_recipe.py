@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset, load_dataset
 from transformers import AutoConfig
 
-from hf_fairness.cli.show import print_report
+from hf_fairness.cli.methods import print_report
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.report.figures import FIGURES
