@@ -18,9 +18,9 @@ from typing import Any
 from hf_fairness.record import Record, plain
 from hf_fairness.report.audit_record import audit_record
 from hf_fairness.report.card import card_metadata, card_section, model_index_entries
-from hf_fairness.report.figures import figures
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
+from hf_fairness.report.plots import figures
 from hf_fairness.report.projection import project
 from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
 from hf_fairness.report.scree import save_scree_plot, scree_plot

@@ -20,6 +20,8 @@ from hf_fairness.record import (
     number,
     read_measures,
 )
+from hf_fairness.report.plots import loss_figure
+from hf_fairness.report.projection import map_figures
 from hf_fairness.report.text import LIMITS, control_text, display_name, missing_sections
 from hf_fairness.scores import cced, probe, seat, structure
 
@@ -118,12 +120,13 @@ def audit_told(after: Mapping[str, Any], measures: Sequence[Measure], gaps: Sequ
 
 def audit_drawn(sides: Sides, loss_curve: Any = None) -> dict[str, Any]:
     """Pictures and texts of audits, where they have them: fields of a record."""
-    figures = {
-        "projections": {arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")},
-        "loss_curve": loss_curve,
-    }
+    titles = {arm: "measured" if len(sides) == 1 else arm for arm in ARMS}
+    loss = loss_figure(loss_curve or ())
     return {
-        "figures": {key: value for key, value in figures.items() if value},
+        "figures": {
+            **map_figures({arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")}, titles),
+            **({"loss": loss} if loss else {}),
+        },
         "texts": {
             f"Texts with the largest gap between groups: {name}": tuple(f"{text} ({gap:.3f})" for text, gap in found)
             for name, found in mapping(sides.get("after", {}), "texts").items()

@@ -12,13 +12,14 @@ from hf_fairness.record import (
     Record,
     Role,
     Table,
+    Value,
     compare,
     interval,
     mapping,
     number,
     read_measures,
 )
-from hf_fairness.report.text import display_name, format_number, format_percent
+from hf_fairness.report.text import display_name, format_interval, format_number, format_percent
 from hf_fairness.scores import flips, groups
 from hf_fairness.scores.auc import MEASURES as ON_ALL_TEXTS
 
@@ -107,7 +108,7 @@ def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> R
         cautions=tuple(_cautions(report)),
         no_control=RANDOM_IS_BEST if best == RANDOM else "",
         tables=tuple(_tables(report)),
-        figures=_figures(report),
+        figures=_figures(report, measures),
         limits=LIMITS,
         not_measured=tuple(_not_measured(report)),
         provenance={key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta}
@@ -270,53 +271,139 @@ def stability_table(report: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-#: Measures of test texts that the curves of experiment 1 show.
-CURVES = ("counterfactual_parity", "auc")
+#: Measures of test texts that the curves of experiment 1 show, with their names in pictures.
+CURVES = {"counterfactual_parity": ("parity_curve", "paired DP"), "auc": ("auc_curve", "AUC")}
+#: Measures that are the bars of figure 4, with their names.
+BARS = {
+    "test/counterfactual_parity": "paired DP",
+    "test/counterfactual_equalized_odds": "paired EqOdd",
+    "test/counterfactual_equal_opportunity_1": "paired EqOpp1",
+    "groups/demographic_parity": "group DP",
+    "test/auc": "AUC",
+}
 
 
-def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the pictures need beside the measures; those without data are left out."""
-    stability = mapping(report, "stability")
-    pairs = mapping(mapping(stability, "by_seed"), "ge")
+def _figures(report: Mapping[str, Any], measures: Sequence[Measure]) -> dict[str, Any]:
+    """The pictures; those without data are left out."""
     found = {
-        "curves": {
-            title_of(ranking): [
-                {"share": point["counterfactual_fraction"]}
-                | {key: {each: point["test"][key][each] for each in ("mean", "ci95")} for key in CURVES}
-                for point in points
-            ]
-            for ranking, points in mapping(report, "curves").items()
-        },
+        **{name: _curve(report, key, title) for key, (name, title) in CURVES.items()},
+        "choices": _choices(report, {measure.id: measure.values for measure in measures}),
         "trade_off": _trade_off(report),
-        "stability": {
-            "by_epoch": list(stability.get("by_epoch") or []),
-            "between_seeds": [number(pairs, "least"), number(pairs, "greatest")],
-        },
+        "stability": _stability(report),
     }
     return {name: data for name, data in found.items() if data}
+
+
+def _curve(report: Mapping[str, Any], key: str, title: str) -> dict[str, Any]:
+    """Experiment 1: a test measure over the share of counterfactual examples (Zayed et al. 2023, figures 2 and 3)."""
+    curves: Mapping[str, Sequence[Mapping[str, Any]]] = mapping(report, "curves")
+    series = {
+        title_of(ranking): [
+            [point["counterfactual_fraction"], point["test"][key]["mean"], *(point["test"][key]["ci95"] or ())]
+            for point in points
+        ]
+        for ranking, points in curves.items()
+    }
+    return (
+        {}
+        if not series
+        else {
+            "kind": "lines",
+            "title": f"All factual examples and a share of the counterfactual ones: {title}",
+            "caption": "Experiment 1. The counterfactual examples with the highest scores come first. Bars: 95 % intervals "
+            "over seeds.",
+            "x_label": "share of the counterfactual examples (b)",
+            "y_label": title,
+            "series": series,
+        }
+    )
+
+
+def _choices(report: Mapping[str, Any], values: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
+    """Experiment 2: change against the vanilla model of every baseline and chosen cell (Zayed et al. 2023, figure 4)."""
+    bars = {title: values[place] for place, title in BARS.items() if VANILLA in values.get(place, {})}
+    rows = {
+        title_of(arm): {title: _change(found, arm) for title, found in bars.items()}
+        for arm in report["table"]
+        if arm != VANILLA
+    }
+    return (
+        {}
+        if not (bars and rows)
+        else {
+            "kind": "bars",
+            "title": "Change against the vanilla model",
+            "caption": "Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; test "
+            "texts. To the right: fairer, or a higher AUC.",
+            "x_label": "change against the vanilla model, %",
+            "format": "+.1f",
+            "rows": rows,
+        }
+    )
+
+
+def _change(found: Mapping[str, Value], arm: str) -> float | None:
+    """In per cent."""
+    base = found[VANILLA].value
+    return 100.0 * (found[arm].value / base - 1.0) if arm in found and base else None
 
 
 def _trade_off(report: Mapping[str, Any]) -> dict[str, Any]:
     """Change of AUC and paired parity of every cell of experiment 2, and of the baselines; empty without cells."""
     cells: Mapping[str, Sequence[Mapping[str, Any]]] = mapping(report, "trade_off")
-    if not cells:
-        return {}
-    return {
-        "limit": report["arguments"]["max_auc_drop"],
-        "rankings": {
-            title_of(name): [[each["auc_change"]["mean"], _parity(each["test"])] for each in points]
-            for name, points in cells.items()
-        },
-        "baselines": {
-            title_of(name): [line["auc_change"]["test"]["mean"], _parity(line["measures"]["test"])]
-            for name, line in report["table"].items()
-            if name in BASELINES
-        },
-    }
+    table = {title_of(name): line for name, line in report["table"].items() if name in BASELINES}
+    others = {name: _place(line["auc_change"]["test"], line["measures"]["test"]) for name, line in table.items()}
+    known = {name: place for name, place in others.items() if None not in place}
+    words = (f"{name} {format_number(y)} at {x:+.1f} %" for name, (x, y) in known.items())
+    return (
+        {}
+        if not cells
+        else {
+            "kind": "scatter",
+            "title": "Fairness and AUC",
+            "caption": "Every cell of experiment 2 and the baselines on the test texts, means over seeds. The line is the "
+            "largest loss of AUC allowed, which is held against the validation texts.",
+            "description": f"Paired DP against change of AUC. Baselines: {'; '.join(words)}.",
+            "x_label": "change of AUC against the vanilla model, %",
+            "y_label": "paired DP",
+            "series": {
+                title_of(name): [_place(each["auc_change"], each["test"]) for each in points]
+                for name, points in cells.items()
+            }
+            | {"baselines": list(known.values())},
+            "grey": ["baselines"],
+            "labels": [[x, y, name] for name, (x, y) in known.items()],
+            "marks": {"": -100 * report["arguments"]["max_auc_drop"]},
+        }
+    )
 
 
-def _parity(measures: Mapping[str, Any]) -> Any:
-    return measures["counterfactual_parity"]["mean"]
+def _place(change: Mapping[str, Any], measures: Mapping[str, Any]) -> list[float | None]:
+    """Change of AUC in per cent, and paired parity."""
+    mean = change["mean"]
+    return [None if mean is None else 100 * mean, measures["counterfactual_parity"]["mean"]]
+
+
+def _stability(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Rank correlation of GE after each epoch with the GE that is used; empty where only one epoch was scored."""
+    stability = mapping(report, "stability")
+    values = list(stability.get("by_epoch") or [])
+    pairs = mapping(mapping(stability, "by_seed"), "ge")
+    ends = (number(pairs, "least"), number(pairs, "greatest"))
+    spread = "" if None in ends else f" Between seeds: {format_interval(ends)}."
+    return (
+        {}
+        if len(values) < 2 or None in values
+        else {
+            "kind": "lines",
+            "title": "Stability of GE over epochs",
+            "caption": f"Spearman correlation of the mean GE over runs, on examples with a counterfactual.{spread}",
+            "description": f"GE after each epoch against the GE used: {', '.join(map(format_number, values))}.",
+            "x_label": "epoch",
+            "y_label": "Spearman",
+            "series": {"GE": [[epoch, value] for epoch, value in enumerate(values, start=1)]},
+        }
+    )
 
 
 def _not_measured(report: Mapping[str, Any]) -> Iterator[str]:

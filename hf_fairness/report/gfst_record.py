@@ -93,7 +93,7 @@ def gfst_record(report: Mapping[str, Any], *, name: str | None = None) -> Record
                 "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals.",
             ),
         ),
-        figures={"kept": kept} if (kept := _kept(report)) else {},
+        figures={"kept": _KEPT | {"rows": kept}} if (kept := _kept(report)) else {},
         limits=LIMITS,
         not_measured=tuple(missing for part, (_, missing) in SETS.items() if not mapping(report, part)),
         provenance={key: meta[key] for key in ("convention", "seed", "versions") if key in meta} | signatures(report),
@@ -175,6 +175,16 @@ def kept_table(report: Mapping[str, Any]) -> list[list[str]]:
         for name, n in labels.items():
             rows.append([stage.replace("_", " "), name, "", f"{n:,}", f"{n / max(sum(labels.values()), 1):.1%}", ""])
     return rows
+
+
+#: The picture of what the filters kept, but for its numbers.
+_KEPT = {
+    "kind": "bars",
+    "title": "What the filters kept",
+    "caption": "Pairs of each group; the larger groups lose pairs until all have as many as the smallest.",
+    "x_label": "pairs",
+    "format": ",.0f",
+}
 
 
 def _kept(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:

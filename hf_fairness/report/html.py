@@ -9,9 +9,8 @@ from importlib.util import find_spec
 import hf_fairness
 from hf_fairness.record import Record
 from hf_fairness.report.card import conventions, facts, finding_lists
-from hf_fairness.report.figures import figures
 from hf_fairness.report.overview import strips
-from hf_fairness.report.plots import Plot
+from hf_fairness.report.plots import Plot, figures
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.tables import grids, shown_arms
 from hf_fairness.report.text import DISCLAIMER

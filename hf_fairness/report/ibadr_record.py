@@ -120,7 +120,7 @@ def ibadr_record(report: Mapping[str, Any], *, name: str | None = None) -> Recor
             )
             if len(rows) > 1
         ),
-        figures={"degrees": _degrees(rounds), "fates": _fates(rounds)} if rounds else {},
+        figures={"bias_degrees": _degrees(rounds), "samples": _fates(rounds)} if rounds else {},
         texts={
             f"Rows added in round {each['round']}, the first ones": tuple(map(_row_text, each["examples"]))
             for each in rounds
@@ -280,27 +280,53 @@ def _cell(value: Mapping[str, Any], key: str) -> str:
     return format_value(number(value, key), interval(value, f"{key}_ci95"))
 
 
-def _degrees(rounds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Counts and means of bias degrees by round: of the pool, and of samples before and after the filter."""
-    return [
-        {"round": each["round"], "pool": _counts(each["pool"])}
-        | {side: _counts(each["degrees"][side]) for side in ("before", "after")}
-        for each in rounds
-    ]
+#: What of a round stands in the picture of bias degrees.
+_SIDES = {"before the filter": "before", "after it": "after"}
 
 
-def _counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: found[key] for key in ("counts", "mean", "n")}
-
-
-def _fates(rounds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """By round, the share of its samples that came to each end."""
+def _degrees(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Picture of the bias degrees by round: of the pool, and of samples before and after the filter."""
+    words = []
+    for each in rounds:
+        sides = (each["pool"], each["degrees"]["before"], each["degrees"]["after"])
+        pool, before, after = (format_number(side["mean"]) for side in sides)
+        words.append(f"round {each['round']}: mean {pool} in the pool, {before} before, {after} after")
+    bins = len(rounds[0]["pool"]["counts"])
     return {
-        f"round {each['round']}": {
-            kind: sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"]
-            for kind, keys in FATE_KINDS.items()
-        }
-        for each in rounds
+        "kind": "histogram",
+        "title": "What the filter did to the bias degrees",
+        "caption": "Readable samples with new texts. To the left: the shallow model does not expect the label. Heights "
+        "are relative to the highest of a round, for the pool (the line) on its own.",
+        "description": f"Bias degrees of new samples around the filter; {'; '.join(words)}.",
+        "x_label": "bias degree: p(label | texts) by the shallow model",
+        "edges": [k / bins for k in range(bins + 1)],
+        "rows": {
+            f"round {each['round']}": {name: list(each["degrees"][side]["counts"]) for name, side in _SIDES.items()}
+            | {"pool": list(each["pool"]["counts"])}
+            for each in rounds
+        },
+        "grey": ["before the filter"],
+        "outline": ["pool"],
+    }
+
+
+def _fates(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Picture of what became of the samples of each round."""
+    return {
+        "kind": "bars",
+        "title": "What became of the samples",
+        "caption": "Samples whose texts are in the pool, or came before, are not new.",
+        "x_label": "share of the samples drawn",
+        "format": ".0%",
+        "stacked": True,
+        "grey": ["not readable"],
+        "rows": {
+            f"round {each['round']}": {
+                kind: sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"]
+                for kind, keys in FATE_KINDS.items()
+            }
+            for each in rounds
+        },
     }
 
 

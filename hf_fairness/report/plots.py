@@ -1,15 +1,50 @@
-"""The plots of the report, each as inline SVG with a caption and the same content in words."""
+"""The pictures of a report, drawn from the data that a record holds: a method says what to draw, and none is named here.
+
+Each entry of ``Record.figures`` is a mapping, in JSON values; its name becomes the name of a file. Every kind reads
+
+* ``kind``: one of those below; ``title``: heading; ``caption``: how to read the picture;
+* ``x_label`` and ``y_label`` of the axes, where they have any;
+* ``grey``: names that are drawn in grey and below the others;
+* ``marks``: ``{label: x}``, vertical lines; ``labels``: ``[[x, y, text], ...]``, words beside points;
+* ``format``: of the numbers in the description, as Python writes it (``".0%"``); default: three decimals;
+* ``description``: the picture in words, for those who do not see it; made from the data where it is absent;
+
+and its data:
+
+=============  ========================================================================================================
+``lines``      ``series``: ``{name: [[x, y], ...]}``, or ``[x, y, low, high]`` with the ends of an interval
+``scatter``    ``series``: ``{name: [[x, y], ...]}``; a point with None is left out, here and in lines
+``projection`` the same, for places whose axes mean nothing; ``limits``: ``[left, right, bottom, top]``, so that two maps
+               can be compared
+``bars``       ``rows``: ``{row: {name: value}}``, a bar for each name, which lie side by side or, with ``stacked``:
+               true, behind each other; None draws none
+``histogram``  ``rows``: ``{row: {name: counts}}`` and ``edges`` of the bins; ``outline``: names drawn as a line, on a
+               scale of their own; the counts of the others are relative to the highest of the row, and in front of those
+               named before them; one row that is called "" has its counts on the axis
+=============  ========================================================================================================
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import accumulate, cycle
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from hf_fairness.record import Record, mapping, number
-from hf_fairness.report.svg import GREY, GROUPS, Canvas, short_label
+from hf_fairness.record import Record, number
+from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, inline_svg, painted, short_label, standalone
 from hf_fairness.report.text import format_number
+from hf_fairness.runs import atomic_write_bytes, atomic_write_text
+
+#: Data of a picture, as the docstring of this module says.
+Figure: TypeAlias = Mapping[str, Any]
+Styles: TypeAlias = Mapping[str, tuple[str, str]]
+
+#: Height of a row of counts: the rest keeps it from the one above.
+_ROW = 0.85
 
 
 @dataclass(frozen=True)
@@ -29,143 +64,207 @@ class Plot:
     description: str
 
 
-def _limits(sections: Sequence[Mapping[str, Any]]) -> tuple[float, float, float, float] | None:
-    """Common axis limits with a margin, so that two panels compare."""
-    points = [p for section in sections for group in mapping(section, "points").values() for p in group]
-    if not points:
-        return None
-    xs, ys = [float(p[0]) for p in points], [float(p[1]) for p in points]
-    pad_x = (max(xs) - min(xs)) * 0.05 or 1.0
-    pad_y = (max(ys) - min(ys)) * 0.05 or 1.0
-    return min(xs) - pad_x, max(xs) + pad_x, min(ys) - pad_y, max(ys) + pad_y
+def figures(record: Record) -> dict[str, Plot]:
+    """Pictures by name, in the order of the page.
 
-
-def projection_plots(record: Record) -> Iterator[tuple[str, Plot]]:
-    """The embeddings of group versions and neutral texts in two dimensions, before and after, by name.
-
-    Source: after Deng et al. 2024, figure 2.
+    Raises:
+        ValueError: a figure is of no known kind.
+        ImportError: matplotlib (the extra ``report``) is not installed.
     """
-    drawn = mapping(record.figures, "projections")
-    sides = {arm: found if isinstance(found, list) else [found] for arm, found in drawn.items()}
-    titles = {arm.name: arm.title for arm in record.arms}
-    for index in range(max(map(len, sides.values()), default=0)):
-        parts = {
-            arm: found[index]
-            for arm in titles
-            if index < len(found := sides.get(arm, [])) and mapping(found[index], "points")
-        }
-        methods = {str(part.get("method")) for part in parts.values()}
-        shared = _limits(list(parts.values())) if methods == {"pca"} else None
-        for arm, part in parts.items():
-            yield f"map-{index}-{arm}", _projection_plot(titles[arm], part, shared or _limits([part]), index)
+    return {_slug(name): draw(name, data) for name, data in record.figures.items()}
 
 
-def _note(section: Mapping[str, Any], method: str) -> str:
-    """How a map is to be read."""
-    note = "The content is taken out: what is left is how versions of a text differ. " if section.get("note") else ""
-    if method == "PCA":
-        return (
-            note + "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart."
+def draw(name: str, data: Figure) -> Plot:
+    """Draw a picture.
+
+    Args:
+        name: begins the ids in the SVG.
+        data: see the docstring of this module.
+
+    Raises:
+        ValueError: it is of no known kind.
+        ImportError: matplotlib (the extra ``report``) is not installed.
+    """
+    if data.get("kind") not in KINDS:
+        raise ValueError(f"figures: {name} is of the kind {data.get('kind')!r}, expected one of {', '.join(KINDS)}.")
+    words = data.get("description") or f"{data['title']}. {_words(data)}."
+    svg = inline_svg(partial(_paint, data), _size(data), _slug(name), words)
+    return Plot(str(data["title"]), svg, str(data.get("caption", "")), words)
+
+
+def save_figure(data: Figure, path: str | Path) -> Path:
+    """Draw a picture into a file, in one step.
+
+    Args:
+        data: see the docstring of this module.
+        path: its ending decides the format (``.svg``, ``.png``, ``.pdf``; PNG without one); parent folders are made.
+
+    Returns:
+        The path written.
+
+    Raises:
+        ValueError: an ending that matplotlib does not know.
+        ImportError: matplotlib is not installed.
+    """
+    form = Path(path).suffix.lower().lstrip(".") or "png"
+    if form == "svg":
+        return atomic_write_text(path, standalone(draw(data["kind"], data).svg))
+    return atomic_write_bytes(path, painted(partial(_paint, data), _size(data), form))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w-]+", "-", name)
+
+
+def _size(data: Figure) -> tuple[float, float]:
+    """Width and height in inches."""
+    if "rows" in data and list(data["rows"]) != [""]:
+        return 4.4, 1.1 + 0.55 * len(data["rows"])
+    return {"projection": (3.3, 3.4), "scatter": (4.4, 3.4)}.get(data["kind"], (4.4, 2.8))
+
+
+def _words(data: Figure) -> str:
+    """What the numbers of a picture are, in words."""
+
+    def said(value: float) -> str:
+        return format(value, data["format"]) if "format" in data else format_number(value)
+
+    if data["kind"] == "bars":
+        rows = {row: (f"{k} {said(v)}" for k, v in row_.items() if v is not None) for row, row_ in data["rows"].items()}
+        return "; ".join(f"{row}: {', '.join(cells)}" for row, cells in rows.items())
+    if data["kind"] == "lines":
+        ends = {name: (known[0][1], known[-1][1]) for name, p in data["series"].items() if (known := _known(p))}
+        return "; ".join(f"{name} from {said(first)} to {said(last)}" for name, (first, last) in ends.items())
+    parts = data.get("series") or dict.fromkeys(name for row in data["rows"].values() for name in row)
+    return ", ".join(f"{len(points)} {name}" if points else name for name, points in parts.items())
+
+
+def _known(points: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+    return [point for point in points if None not in point[:2]]
+
+
+def _paint(data: Figure, axes: Any) -> None:
+    """Draw a picture on axes: what is common to all kinds stands here."""
+    names = data.get("series") or dict.fromkeys(name for row in data["rows"].values() for name in row)
+    grey, palette = data.get("grey") or (), cycle(GROUPS)
+    styles = {name: (GREY, "s") if name in grey else next(palette) for name in names}
+    KINDS[data["kind"]](axes, data, styles)
+    marks = data.get("marks") or {}
+    for place, (label, x) in enumerate(marks.items()):  # each lower than the one before, so that no label is crossed
+        top = 1.0 - 0.75 * place / max(len(marks), 8)
+        axes.axvline(x, ymax=top, color=GROUPS[1][0], linewidth=1.0).set_gid(f"threshold-{_slug(label)}")
+        where = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
+        axes.annotate(label, (x, top), xytext=(2, 0), **where)
+    for x, y, text in data.get("labels") or ():
+        axes.annotate(short_label(text), (x, y), xytext=(3, 3), textcoords="offset points", color=INK, fontsize=7)
+    axes.set_xlabel(data.get("x_label", ""))
+    axes.set_ylabel(data.get("y_label", ""))
+    if len(names) > 1:
+        scale = 2 if data["kind"] == "projection" else 1
+        columns = min(len(names), 4 if scale == 2 else 3)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, markerscale=scale, handletextpad=0.4)
+
+
+def _lines(axes: Any, data: Figure, styles: Styles) -> None:
+    for name, (color, marker) in styles.items():
+        points = _known(data["series"][name])
+        shape = marker if len(points) < 30 else None
+        xs, ys = [point[0] for point in points], [point[1] for point in points]
+        axes.plot(xs, ys, color=color, marker=shape, markersize=3.5, label=short_label(name))
+        ends = [point for point in points if len(point) == 4 and None not in point]
+        axes.vlines([p[0] for p in ends], [p[2] for p in ends], [p[3] for p in ends], color=color, lw=0.7, alpha=0.6)
+
+
+def _scatter(axes: Any, data: Figure, styles: Styles) -> None:
+    size = 7 if data["kind"] == "projection" else 14
+    for name, (color, marker) in styles.items():  # grey below: it often lies on the others and would hide them
+        points = _known(data["series"][name])
+        how = {"s": size, "linewidths": 0, "alpha": 0.75, "zorder": 1 if color == GREY else 2}
+        axes.scatter(
+            [p[0] for p in points], [p[1] for p in points], c=color, marker=marker, label=short_label(name), **how
         )
-    return note + (
-        "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart by a "
-        "probe."
-    )
 
 
-def _projection_plot(
-    name: str, section: Mapping[str, Any], limits: tuple[float, float, float, float] | None, index: int
-) -> Plot:
-    points = mapping(section, "points")
-    method = {"tsne": "t-SNE", "pca": "PCA"}.get(str(section.get("method")), str(section.get("method")))
-    counts = ", ".join(f"{len(rows)} {group}" for group, rows in points.items())
-    text = f"{method} map of embeddings, {name}: {counts} texts."
-    palette = iter(GROUPS * (1 + len(points) // len(GROUPS)))
-
-    def paint(axes: Any) -> None:
-        for group, rows in points.items():
-            color, marker = (GREY, "s") if group == "neutral" else next(palette)
-            xs, ys = [p[0] for p in rows], [p[1] for p in rows]
-            axes.scatter(  # neutral below: it often lies on the others and would hide them
-                xs,
-                ys,
-                s=7,
-                c=color,
-                marker=marker,
-                linewidths=0,
-                alpha=0.75,
-                zorder=1 if group == "neutral" else 2,
-                label=short_label(group),
-            )
-        axes.set_xticks([])
-        axes.set_yticks([])
-        for spine in axes.spines.values():
-            spine.set_visible(True)
-        if limits is not None:
-            axes.set_xlim(limits[0], limits[1])
-            axes.set_ylim(limits[2], limits[3])
-        axes.legend(
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=min(len(points), 4),
-            markerscale=2,
-            handletextpad=0.1,
-        )
-
-    note = f" ({section['note']})" if section.get("note") else ""
-    return Plot(
-        title=f"Embeddings, {name}",
-        svg=Canvas(3.3, 3.4).draw(paint, f"projection-{index}-{name}", text),
-        caption=f"{method}{note}, {counts} texts. {_note(section, method)}",
-        description=text,
-    )
+def _projection(axes: Any, data: Figure, styles: Styles) -> None:
+    _scatter(axes, data, styles)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(True)
+    if data.get("limits"):
+        axes.axis(data["limits"])
 
 
-def loss_series(curve: Sequence[Any]) -> dict[str, list[tuple[float, float]]]:
-    """Named curves of ``(step, loss)`` from numbers, pairs, or the dicts of a Trainer's log history."""
+def _bars(axes: Any, data: Figure, styles: Styles) -> None:
+    rows, stacked = list(data["rows"].values()), data.get("stacked")
+    height = 0.6 if stacked else 0.8 / len(styles)
+    starts = [list(accumulate((row.get(name) or 0.0 for name in styles), initial=0.0)) for row in rows]
+    axes.axvline(0.0, color=RULE, linewidth=0.9)
+    for place, (name, (color, _)) in enumerate(styles.items()):
+        shift = 0.0 if stacked else (place - (len(styles) - 1) / 2) * height
+        left = [start[place] if stacked else 0.0 for start in starts]
+        how = {"height": 0.9 * height, "color": color, "label": short_label(name)}
+        axes.barh([y + shift for y in range(len(rows))], [row.get(name) or 0.0 for row in rows], left=left, **how)
+    _name_rows(axes, data, [float(place) for place in range(len(rows))])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+
+
+def _histogram(axes: Any, data: Figure, styles: Styles) -> None:
+    rows, outline, edges = data["rows"], data.get("outline") or (), data["edges"]
+    bare = list(rows) == [""]
+    places = [float(len(rows) - 1 - place) for place in range(len(rows))]
+    for place, row in zip(places, rows.values(), strict=True):
+        most = max((max(counts) for name, counts in row.items() if name not in outline), default=1)
+        for name, counts in row.items():
+            highest = max(counts) if name in outline else most
+            scale = 1.0 if bare else _ROW / max(highest, 1)
+            heights, label = [place + scale * count for count in counts], "_" if place else short_label(name)
+            axes.stairs(heights, edges, baseline=place, fill=name not in outline, color=styles[name][0], label=label)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(bottom=0)
+    if not bare:
+        _name_rows(axes, data, places)
+
+
+def _name_rows(axes: Any, data: Figure, places: Sequence[float]) -> None:
+    axes.set_yticks(places, [short_label(row, 40) for row in data["rows"]])
+    axes.tick_params(axis="y", length=0)
+
+
+#: Kind -> what draws it.
+KINDS = {"lines": _lines, "scatter": _scatter, "projection": _projection, "bars": _bars, "histogram": _histogram}
+
+
+def loss_figure(curve: Iterable[Any]) -> dict[str, Any] | None:
+    """The losses of a training by step, as data of a picture.
+
+    Args:
+        curve: numbers, pairs of step and loss, or the dicts of a Trainer's log history.
+
+    Returns:
+        Lines by name of the loss; None where there is none.
+    """
     skip = re.compile(r"step|epoch|learning_rate|grad_norm|runtime|per_second|flos|^train_|num_|memory")
-    series: dict[str, list[tuple[float, float]]] = {}
-    for index, item in enumerate(curve, start=1):
-        if isinstance(item, Mapping):
-            step = number(item, "step")
-            for key in item:
-                value = number(item, key)
-                if value is not None and not skip.search(str(key)):
-                    series.setdefault(str(key), []).append((float(index) if step is None else step, value))
-        elif isinstance(item, (list, tuple)) and len(item) == 2:
-            x, y = number({"v": item[0]}, "v"), number({"v": item[1]}, "v")
-            if x is not None and y is not None:
-                series.setdefault("loss", []).append((x, y))
-        elif (value := number({"v": item}, "v")) is not None:
-            series.setdefault("loss", []).append((float(index), value))
-    return series
-
-
-def loss_plot(record: Record) -> Plot | None:
-    """The training losses by step; None where no curve was recorded."""
-    series = loss_series(record.figures.get("loss_curve") or ())
+    series: dict[str, list[list[float]]] = {}
+    for place, item in enumerate(curve, start=1):
+        entry = (
+            item if isinstance(item, Mapping) else dict(zip(("loss", "step"), reversed(_listed(item)), strict=False))
+        )
+        step = number(entry, "step")
+        for key in entry:
+            value = number(entry, key)
+            if value is not None and not skip.search(str(key)):
+                series.setdefault(str(key), []).append([float(place) if step is None else step, value])
     if not series:
         return None
-    ends = "; ".join(
-        f"{name} from {format_number(points[0][1])} to {format_number(points[-1][1])}"
-        for name, points in series.items()
-    )
-    text = f"Losses by training step: {ends}."
-    palette = iter(GROUPS * (1 + len(series) // len(GROUPS)))
+    return {
+        "kind": "lines",
+        "title": "Training loss",
+        "caption": "Losses as logged during training. A falling loss says that the objective was met, not that harm fell.",
+        "x_label": "step",
+        "y_label": "loss",
+        "series": series,
+    }
 
-    def paint(axes: Any) -> None:
-        for name, points in series.items():
-            color, marker = next(palette)
-            shape = marker if len(points) < 30 else None
-            axes.plot(*zip(*points, strict=True), color=color, marker=shape, markersize=3.5, label=short_label(name))
-        axes.set_xlabel("step")
-        axes.set_ylabel("loss")
-        if len(series) > 1:
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(series), 3))
 
-    return Plot(
-        title="Training loss",
-        svg=Canvas(4.4, 2.8).draw(paint, "loss", text),
-        caption="Losses as logged during training. A falling loss says that the objective was met, not that harm fell.",
-        description=text,
-    )
+def _listed(item: Any) -> list[Any]:
+    """A number alone, or step and number, as a list."""
+    return list(item) if isinstance(item, (list, tuple)) else [item]

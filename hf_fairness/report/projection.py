@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,15 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 Groups: TypeAlias = dict[str, NDArray[np.float64]]
 Method: TypeAlias = Literal["tsne", "pca"]
 
+CENTRED = "mean of the versions of each text subtracted"
+#: How a map is to be read, by its method.
+READ = {
+    "PCA": "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart.",
+    "t-SNE": "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart by a "
+    "probe.",
+}
+
 
 def _checked(embeddings: Mapping[str, ArrayLike], name: str) -> Groups:
     """Float arrays of one width by group, or an error that says what is wrong."""
     groups = {str(group): np.asarray(rows, dtype=np.float64) for group, rows in embeddings.items()}
     if not groups:
         raise ValueError(f"{name}: got no groups, expected arrays (n, d) by group, for example male and neutral.")
-    widths = {rows.shape[1] if rows.ndim == 2 else -1 for rows in groups.values()}
-    if len(widths) != 1 or -1 in widths or 0 in widths:
-        shapes = {group: rows.shape for group, rows in groups.items()}
+    shapes = {group: rows.shape for group, rows in groups.items()}
+    if any(len(shape) != 2 or shape[1] == 0 for shape in shapes.values()) or len({s[1] for s in shapes.values()}) > 1:
         raise ValueError(f"{name}: got shapes {shapes}, expected (n, d) with the same d >= 1. Encode all groups alike.")
     for group, rows in groups.items():
         if len(rows) == 0:
@@ -32,53 +39,37 @@ def _checked(embeddings: Mapping[str, ArrayLike], name: str) -> Groups:
 def _sampled(groups: Groups, max_points: int, seed: int) -> Groups:
     """At most ``max_points`` rows a group; groups of equal length keep the same rows: versions match."""
     generator = np.random.default_rng(seed)
-    chosen: dict[int, NDArray[np.intp]] = {}
-    for rows in groups.values():
-        n = len(rows)
-        if n not in chosen:
-            chosen[n] = np.sort(generator.permutation(n)[:max_points])
+    sizes = dict.fromkeys(len(rows) for rows in groups.values())
+    chosen = {n: np.sort(generator.permutation(n)[:max_points]) for n in sizes}
     return {group: rows[chosen[len(rows)]] for group, rows in groups.items()}
 
 
-def _split(points: NDArray[np.float64], groups: Groups) -> dict[str, list[list[float]]]:
-    ends = np.cumsum([len(rows) for rows in groups.values()])[:-1]
-    parts = np.split(points, ends)
-    return {
-        group: [[round(float(x), 5), round(float(y), 5)] for x, y in part]
-        for group, part in zip(groups, parts, strict=True)
-    }
-
-
-def _tsne(rows: NDArray[np.float64], start: NDArray[np.float64] | None, seed: int) -> NDArray[np.float64]:
-    """t-SNE of one space, started from a given layout or from the first two principal components."""
+def _tsne(spaces: list[NDArray[np.float64]], seed: int) -> list[NDArray[np.float64]]:
+    """t-SNE of each space; the first starts from its principal components, the next from the layout of the first."""
     from sklearn.manifold import TSNE
 
-    first = start is None
-    perplexity = min(30.0, max(1.0, (len(rows) - 1) / 3))
-    method = "exact" if len(rows) < 32 else "barnes_hut"
-    model = TSNE(
-        2,
-        perplexity=perplexity,
-        init="pca" if first else start,
-        early_exaggeration=12.0 if first else 1.0,  # would draw the given layout together and lose it
-        random_state=seed,
-        method=method,
-        n_jobs=1,
-    )
-    points: NDArray[np.float64] = model.fit_transform(rows).astype(np.float64)
-    return points
+    layouts: list[NDArray[np.float64]] = []
+    for rows in spaces:
+        model = TSNE(
+            2,
+            perplexity=min(30.0, max(1.0, (len(rows) - 1) / 3)),
+            init=layouts[0] if layouts else "pca",
+            early_exaggeration=1.0 if layouts else 12.0,  # would draw the given layout together and lose it
+            random_state=seed,
+            method="exact" if len(rows) < 32 else "barnes_hut",
+            n_jobs=1,
+        )
+        layouts.append(model.fit_transform(rows).astype(np.float64))
+    return layouts
 
 
 def _pca(spaces: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """The first two principal components of all rows together; their sign does not depend on the solver."""
+    """The first two principal components of all rows together; embeddings of one number have 0 as the second."""
+    from sklearn.decomposition import PCA
+
     stacked = np.concatenate(spaces)
-    mean = stacked.mean(axis=0)
-    _, _, components = np.linalg.svd(stacked - mean, full_matrices=False)
-    axes = np.zeros((2, stacked.shape[1]))
-    axes[: min(2, len(components))] = components[:2]
-    largest = axes[np.arange(2), np.abs(axes).argmax(axis=1)]
-    axes *= np.where(largest < 0, -1.0, 1.0)[:, None]
-    return [(rows - mean) @ axes.T for rows in spaces]
+    model = PCA(min(2, stacked.shape[1]), svd_solver="full").fit(stacked)
+    return [np.pad(model.transform(rows), ((0, 0), (0, 2 - model.n_components_))) for rows in spaces]
 
 
 def project(
@@ -124,8 +115,7 @@ def project(
         raise ValueError(f"method: got {method!r}, expected 'tsne' or 'pca'.")
     if max_points < 1:
         raise ValueError(f"max_points: got {max_points}, expected at least 1.")
-    old = _checked(before, "before")
-    sides = [old] if after is None else [old, _checked(after, "after")]
+    sides = [_checked(side, name) for name, side in (("before", before), ("after", after)) if side is not None]
     counts = [{group: len(rows) for group, rows in side.items()} for side in sides]
     if counts[0] != counts[-1]:
         raise ValueError(
@@ -139,26 +129,20 @@ def project(
         raise ValueError(f"center: needs groups with equal numbers of rows, got {counts[0]}. Use center=False.")
     sides = [_sampled(side, max_points, seed) for side in sides]
     if center:
-        sides = [_centered(side) for side in sides]
+        means = [np.mean(list(side.values()), axis=0) for side in sides]
+        sides = [{g: rows - mean for g, rows in side.items()} for side, mean in zip(sides, means, strict=True)]
     spaces = [np.concatenate(list(side.values())) for side in sides]
     if len(spaces[0]) < 3:
         raise ValueError(f"before: got {len(spaces[0])} rows in all, expected at least 3 for a picture.")
-    if method == "pca":
-        layouts = _pca(spaces)
-    else:
-        layouts = []
-        for rows in spaces:
-            layouts.append(_tsne(rows, layouts[0] if layouts else None, seed))
-    note = "mean of the versions of each text subtracted" if center else ""
-    return {
-        name: dict[str, Any](method=method, points=_split(points, side), n=len(points), note=note)
-        for name, points, side in zip(("before", "after"), layouts, sides, strict=False)
-    }
-
-
-def _centered(groups: Groups) -> Groups:
-    mean = np.mean(list(groups.values()), axis=0)
-    return {group: rows - mean for group, rows in groups.items()}
+    ends = np.cumsum([len(rows) for rows in sides[0].values()])[:-1]
+    found = {}
+    for name, points in zip(
+        ("before", "after"), _pca(spaces) if method == "pca" else _tsne(spaces, seed), strict=False
+    ):
+        parts = dict(zip(sides[0], (part.round(5).tolist() for part in np.split(points, ends)), strict=True))
+        note = CENTRED if center else ""
+        found[name] = {"method": method, "points": parts, "n": len(points), "note": note}
+    return found
 
 
 def pictures(
@@ -183,3 +167,45 @@ def pictures(
     if len(widths) == 1:
         drawn.append(project(before, after, "pca", center=True, seed=seed))
     return {side: [picture[side] for picture in drawn] for side in drawn[0]}
+
+
+def map_figures(drawn: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Maps of the models of a report as data of pictures; those with common axes get the same limits.
+
+    Args:
+        drawn: what :func:`project` returned for a model, or a list of it, by name of the model.
+        titles: of the models, by name.
+
+    Returns:
+        Figures by name, ``map-0-before`` and so on; a map without points is left out.
+
+    Source:
+        After Deng et al. 2024, figure 2.
+    """
+    sides = {arm: drawn[arm] if isinstance(drawn[arm], list) else [drawn[arm]] for arm in titles if arm in drawn}
+    found = {}
+    for place in range(max(map(len, sides.values()), default=0)):
+        parts = {arm: each[place] for arm, each in sides.items() if place < len(each) and each[place].get("points")}
+        limits = _limits(parts.values()) if all(part.get("method") == "pca" for part in parts.values()) else None
+        for arm, part in parts.items():
+            found[f"map-{place}-{arm}"] = {**_map(part), "title": f"Embeddings, {titles[arm]}", "limits": limits}
+    return found
+
+
+def _limits(parts: Iterable[Mapping[str, Any]]) -> list[float]:
+    """Common ends of both axes with a margin, so that two maps compare."""
+    points = np.array([point for part in parts for rows in part["points"].values() for point in rows] or [[0.0, 0.0]])
+    low, high = points.min(axis=0), points.max(axis=0)
+    pad = np.where(high > low, (high - low) * 0.05, 1.0)
+    return [float(end) for axis in zip(low - pad, high + pad, strict=True) for end in axis]
+
+
+def _map(part: Mapping[str, Any]) -> dict[str, Any]:
+    """What a map shows, and how it is to be read."""
+    method = {"tsne": "t-SNE", "pca": "PCA"}.get(str(part.get("method")), str(part.get("method")))
+    counts = ", ".join(f"{len(rows)} {group}" for group, rows in part["points"].items())
+    note = f" ({part['note']})" if part.get("note") else ""
+    read = "The content is taken out: what is left is how versions of a text differ. " if note else ""
+    read += READ.get(method, READ["t-SNE"])
+    caption = f"{method}{note}, {counts} texts. {read}"
+    return {"kind": "projection", "caption": caption, "series": part["points"], "grey": ["neutral"]}

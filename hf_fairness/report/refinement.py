@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.record import interval, number
-from hf_fairness.report.plots import Plot
-from hf_fairness.report.svg import GROUPS, SERIES, Canvas, standalone
-from hf_fairness.report.text import format_interval, format_number
-from hf_fairness.runs import atomic_write_text
+from hf_fairness.report.plots import Plot, draw, save_figure
+from hf_fairness.report.text import format_number, format_value
 
 #: Key of a percentile's entry -> heading of its column.
 COLUMNS = {
@@ -42,38 +40,7 @@ def refinement_plot(description: Mapping[str, Any]) -> Plot:
 
     Source: Dolci et al. 2023, figure 5.
     """
-    _check(description)
-    levels = description["percentiles"]
-    counts, edges = description["histogram"]["counts"], description["histogram"]["edges"]
-    lines = "; ".join(f"{x['percentile']:g}th percentile {format_number(x['threshold'])}" for x in levels)
-    text = f"Scores of {description['n']:,} rows, highest {format_number(description['max'])}. {lines}."
-
-    def paint(axes: Any) -> None:
-        axes.stairs(counts, edges, fill=True, color=SERIES["after"]["color"])
-        for place, level in enumerate(levels):  # each line lower than the one before, so that no label is crossed
-            top = 1.0 - 0.75 * place / max(len(levels), 8)
-            line = axes.axvline(level["threshold"], ymax=top, color=GROUPS[1][0], linewidth=1.0)
-            line.set_gid(f"threshold-{level['percentile']:g}")
-            axes.annotate(
-                f"{level['percentile']:g}",
-                (level["threshold"], top),
-                xycoords=axes.get_xaxis_transform(),
-                xytext=(2, 0),
-                textcoords="offset points",
-                va="top",
-            )
-        axes.set_xlim(edges[0], edges[-1])
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("score of a row (greatest of its texts)")
-        axes.set_ylabel("rows")
-
-    return Plot(
-        title="Distribution of scores",
-        svg=Canvas(4.4, 2.8).draw(paint, "refinement", text),
-        caption="Number of rows by score. Each line marks a percentile; the rows to its right are those that a "
-        "refinement at this percentile takes.",
-        description=text,
-    )
+    return draw("refinement", _figure(description))
 
 
 def write_histogram(description: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -92,7 +59,7 @@ def write_histogram(description: Mapping[str, Any], path: str | os.PathLike[str]
     """
     if Path(path).suffix.lower() != ".svg":
         raise ValueError(f"The histogram is written as SVG; got {os.fspath(path)!r}, wanted a name ending in .svg.")
-    return atomic_write_text(path, standalone(refinement_plot(description).svg))
+    return save_figure(_figure(description), path)
 
 
 def refinement_table(description: Mapping[str, Any]) -> list[list[str]]:
@@ -117,7 +84,7 @@ def _cell(level: Mapping[str, Any], key: str) -> str:
     value = number(level, key)
     if value is not None and (key in COUNTS or key == "percentile"):
         return f"{value:,.0f}" if key in COUNTS else f"{value:g}"
-    return " ".join(filter(None, (format_number(value), format_interval(interval(level, f"{key}_ci95")))))
+    return format_value(value, interval(level, f"{key}_ci95"))
 
 
 def _check(description: object) -> None:
@@ -125,3 +92,21 @@ def _check(description: object) -> None:
     if not isinstance(description, Mapping) or any(key not in description for key in wanted):
         got = f"keys {', '.join(map(str, description))}" if isinstance(description, Mapping) else type(description)
         raise ValueError(f"Wanted what hf_fairness.refine.describe returns, with {', '.join(wanted)}; got {got}.")
+
+
+def _figure(description: Mapping[str, Any]) -> dict[str, Any]:
+    _check(description)
+    levels = {f"{level['percentile']:g}": level["threshold"] for level in description["percentiles"]}
+    lines = "; ".join(f"{level}th percentile {format_number(threshold)}" for level, threshold in levels.items())
+    return {
+        "kind": "histogram",
+        "title": "Distribution of scores",
+        "caption": "Number of rows by score. Each line marks a percentile; the rows to its right are those that a "
+        "refinement at this percentile takes.",
+        "description": f"Scores of {description['n']:,} rows, highest {format_number(description['max'])}. {lines}.",
+        "x_label": "score of a row (greatest of its texts)",
+        "y_label": "rows",
+        "rows": {"": {"rows": description["histogram"]["counts"]}},
+        "edges": description["histogram"]["edges"],
+        "marks": levels,
+    }

@@ -1,4 +1,4 @@
-"""A canvas that draws with matplotlib and returns inline SVG whose neutral colours follow the page.
+"""Pictures of matplotlib as inline SVG whose neutral colours follow the page, or as a file.
 
 No pyplot and no lasting change of settings. Text stays text, so it can be read aloud and searched. The few
 neutral colours are written as CSS variables of the page (light or dark); the colours of data come from the
@@ -10,38 +10,25 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from hf_fairness.utils import require
 
+#: Draws on the axes of matplotlib that it is given.
+Painter: TypeAlias = Callable[[Any], None]
+
 # Okabe and Ito 2008, without the yellow and black that vanish on a light or a dark page.
-_BLUE, _VERMILLION, _GREEN, _PURPLE, _ORANGE, _SKY = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-)
+_BLUE, _VERMILLION = "#0072b2", "#d55e00"
+#: Colour and marker of the series of a picture, in their order.
+GROUPS = ((_BLUE, "o"), (_VERMILLION, "^"), ("#009e73", "D"), ("#cc79a7", "v"), ("#e69f00", "P"), ("#56b4e9", "X"))
 GREY = "#808080"
 INK, RULE = "#010203", "#040506"
 # Colours that are swapped for CSS variables once the SVG is written, as they differ on a dark page.
-_VARIABLES = {
-    INK: "var(--ink)",
-    RULE: "var(--rule)",
-    _BLUE: "var(--blue)",
-    _VERMILLION: "var(--vermillion)",
-}
+_VARIABLES = {INK: "var(--ink)", RULE: "var(--rule)", _BLUE: "var(--blue)", _VERMILLION: "var(--vermillion)"}
 # The same for a picture that stands alone, on white.
 _ON_WHITE = {"var(--ink)": "#1b1f24", "var(--rule)": "#9aa3ad", "var(--blue)": _BLUE, "var(--vermillion)": _VERMILLION}
-
-SERIES: dict[str, dict[str, Any]] = {
-    "before": {"color": GREY, "marker": "o"},
-    "after": {"color": _BLUE, "marker": "D"},
-    "control": {"color": _ORANGE, "marker": "^"},
-}
-GROUPS = ((_BLUE, "o"), (_VERMILLION, "^"), (_GREEN, "D"), (_PURPLE, "v"), (_ORANGE, "P"), (_SKY, "X"))
 
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -66,36 +53,30 @@ _RC: dict[str, Any] = {
 }
 
 
-class Canvas:
-    """A figure of our own, drawn under our settings and turned into inline SVG."""
+def painted(paint: Painter, size: tuple[float, float], form: str) -> bytes:
+    """A picture in a format of matplotlib, drawn under our settings.
 
-    def __init__(self, width: float, height: float) -> None:
-        self._matplotlib = require("matplotlib")
-        with self._matplotlib.rc_context(_RC):
-            figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-        self.figure: Any = figure
-
-    def draw(self, painter: Any, name: str, description: str) -> str:
-        """Let ``painter(axes)`` draw, and return the SVG with ids that no other picture shares."""
-        canvas = require("matplotlib.backends.backend_svg").FigureCanvasSVG
-        buffer = io.StringIO()
-        with self._matplotlib.rc_context(_RC), warnings.catch_warnings():
-            # The browser draws the text with its own fonts; that ours lacks a glyph only shifts the layout a
-            # little.
-            warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
-            canvas(self.figure)
-            painter(self.figure.subplots())
-            self.figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        return _inline(buffer.getvalue(), name, description)
+    Args:
+        paint: draws it.
+        size: width and height in inches.
+        form: ``"svg"``, ``"png"``, ``"pdf"`` ...
+    """
+    buffer = io.BytesIO()
+    with require("matplotlib").rc_context(_RC), warnings.catch_warnings():
+        # What shows the picture has fonts of its own; that ours lacks a glyph only shifts the layout a little.
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+        figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained", dpi=200)
+        paint(figure.subplots())
+        same = {"metadata": {"Date": None, "Creator": None}, "transparent": True} if form == "svg" else {}
+        figure.savefig(buffer, format=form, **same)
+    return buffer.getvalue()
 
 
-def _inline(svg: str, name: str, description: str) -> str:
-    """Strip what only a file needs, make ids unique on the page, and let colours follow the page."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\sid=")', rf"\g<1>{name}-", svg)
-    svg = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{name}-", svg)
+def inline_svg(paint: Painter, size: tuple[float, float], name: str, description: str) -> str:
+    """A picture for a page: without what only a file needs, with ids of its own, and colours that follow the page."""
+    svg = painted(paint, size, "svg").decode()
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     head, body = svg.split(">", 1)
     head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
     for stand_in, variable in _VARIABLES.items():
@@ -104,7 +85,7 @@ def _inline(svg: str, name: str, description: str) -> str:
 
 
 def standalone(svg: str) -> str:
-    """An inline picture of :class:`Canvas` as a file of its own: with a size, a ground and fixed colours."""
+    """An inline picture as a file of its own: with a size, a ground and fixed colours."""
     for variable, color in _ON_WHITE.items():
         svg = svg.replace(variable, color)
     found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
