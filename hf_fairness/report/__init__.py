@@ -122,5 +122,5 @@ def stage_report(
     def work(folder: Path) -> dict[str, str]:
         return {kind: path.name for kind, path in write_report(record(), folder, result=result).items()}
 
-    written: dict[str, str] = run.stage("report", work, inputs=inputs, version=2)
+    written: dict[str, str] = run.stage("report", work, inputs=inputs, version=3)
     return {kind: run.folder("report") / name for kind, name in (written or {}).items()}

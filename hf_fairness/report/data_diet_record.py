@@ -310,8 +310,8 @@ def _curve(report: Mapping[str, Any], key: str, title: str) -> dict[str, Any]:
         else {
             "kind": "lines",
             "title": f"All factual examples and a share of the counterfactual ones: {title}",
-            "caption": "Experiment 1. The counterfactual examples with the highest scores come first. Bars: 95 % intervals "
-            "over seeds.",
+            "caption": "Experiment 1. The counterfactual examples with the highest scores come first. Bars: 95 % "
+            "intervals over seeds.",
             "x_label": "share of the counterfactual examples (b)",
             "y_label": title,
             "series": series,
@@ -320,7 +320,7 @@ def _curve(report: Mapping[str, Any], key: str, title: str) -> dict[str, Any]:
 
 
 def _choices(report: Mapping[str, Any], values: Mapping[str, Mapping[str, Value]]) -> dict[str, Any]:
-    """Experiment 2: change against the vanilla model of every baseline and chosen cell (Zayed et al. 2023, figure 4)."""
+    """Experiment 2: change against the vanilla model of baselines and chosen cells (Zayed et al. 2023, figure 4)."""
     bars = {title: values[place] for place, title in BARS.items() if VANILLA in values.get(place, {})}
     rows = {
         title_of(arm): {title: _change(found, arm) for title, found in bars.items()}
@@ -333,8 +333,8 @@ def _choices(report: Mapping[str, Any], values: Mapping[str, Mapping[str, Value]
         else {
             "kind": "bars",
             "title": "Change against the vanilla model",
-            "caption": "Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; test "
-            "texts. To the right: fairer, or a higher AUC.",
+            "caption": "Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; "
+            "test texts. To the right: fairer, or a higher AUC.",
             "x_label": "change against the vanilla model, %",
             "format": "+.1f",
             "rows": rows,
@@ -361,8 +361,8 @@ def _trade_off(report: Mapping[str, Any]) -> dict[str, Any]:
         else {
             "kind": "scatter",
             "title": "Fairness and AUC",
-            "caption": "Every cell of experiment 2 and the baselines on the test texts, means over seeds. The line is the "
-            "largest loss of AUC allowed, which is held against the validation texts.",
+            "caption": "Every cell of experiment 2 and the baselines on the test texts, means over seeds. The line is "
+            "the largest loss of AUC allowed, which is held against the validation texts.",
             "description": f"Paired DP against change of AUC. Baselines: {'; '.join(words)}.",
             "x_label": "change of AUC against the vanilla model, %",
             "y_label": "paired DP",

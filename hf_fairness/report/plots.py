@@ -1,4 +1,4 @@
-"""The pictures of a report, drawn from the data that a record holds: a method says what to draw, and none is named here.
+"""The pictures of a report, drawn from the data that a record holds: a method says what to draw.
 
 Each entry of ``Record.figures`` is a mapping, in JSON values; its name becomes the name of a file. Every kind reads
 
@@ -14,13 +14,13 @@ and its data:
 =============  ========================================================================================================
 ``lines``      ``series``: ``{name: [[x, y], ...]}``, or ``[x, y, low, high]`` with the ends of an interval
 ``scatter``    ``series``: ``{name: [[x, y], ...]}``; a point with None is left out, here and in lines
-``projection`` the same, for places whose axes mean nothing; ``limits``: ``[left, right, bottom, top]``, so that two maps
-               can be compared
+``projection`` the same, for places whose axes mean nothing; ``limits``: ``[left, right, bottom, top]``, so that two
+               maps can be compared
 ``bars``       ``rows``: ``{row: {name: value}}``, a bar for each name, which lie side by side or, with ``stacked``:
                true, behind each other; None draws none
 ``histogram``  ``rows``: ``{row: {name: counts}}`` and ``edges`` of the bins; ``outline``: names drawn as a line, on a
-               scale of their own; the counts of the others are relative to the highest of the row, and in front of those
-               named before them; one row that is called "" has its counts on the axis
+               scale of their own; the counts of the others are relative to the highest of the row, and in front of
+               those named before them; one row that is called "" has its counts on the axis
 =============  ========================================================================================================
 """
 
@@ -258,7 +258,8 @@ def loss_figure(curve: Iterable[Any]) -> dict[str, Any] | None:
     return {
         "kind": "lines",
         "title": "Training loss",
-        "caption": "Losses as logged during training. A falling loss says that the objective was met, not that harm fell.",
+        "caption": "Losses as logged during training. A falling loss says that the objective was met, not that harm "
+        "fell.",
         "x_label": "step",
         "y_label": "loss",
         "series": series,

@@ -15,8 +15,8 @@ CENTRED = "mean of the versions of each text subtracted"
 #: How a map is to be read, by its method.
 READ = {
     "PCA": "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart.",
-    "t-SNE": "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart by a "
-    "probe.",
+    "t-SNE": "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart "
+    "by a probe.",
 }
 
 
@@ -65,11 +65,11 @@ def _tsne(spaces: list[NDArray[np.float64]], seed: int) -> list[NDArray[np.float
 
 def _pca(spaces: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
     """The first two principal components of all rows together; embeddings of one number have 0 as the second."""
-    from sklearn.decomposition import PCA
-
     stacked = np.concatenate(spaces)
-    model = PCA(min(2, stacked.shape[1]), svd_solver="full").fit(stacked)
-    return [np.pad(model.transform(rows), ((0, 0), (0, 2 - model.n_components_))) for rows in spaces]
+    mean = stacked.mean(axis=0)
+    axes = np.linalg.svd(stacked - mean, full_matrices=False)[2][:2]
+    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]  # a sign that no solver chooses
+    return [np.pad((rows - mean) @ axes.T, ((0, 0), (0, 2 - len(axes)))) for rows in spaces]
 
 
 def project(

@@ -57,8 +57,8 @@ def _figure(ratios: Mapping[str, Sequence[float]] | Sequence[float]) -> dict[str
     return {
         "kind": "lines",
         "title": "Explained variance",
-        "caption": "Share of the variance of the pair differences that each component explains (uncentred PCA). A first "
-        "component that towers over the others means that one direction tells the groups apart.",
+        "caption": "Share of the variance of the pair differences that each component explains (uncentred PCA). A "
+        "first component that towers over the others means that one direction tells the groups apart.",
         "description": f"Share of variance explained by each component. {'; '.join(words)}.",
         "x_label": "component",
         "y_label": "share of variance",

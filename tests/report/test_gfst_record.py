@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hf_fairness.report import card_metadata, card_section, render_html, summarize, text_report, write_report
-from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.gfst_record import cautions, gfst_record, kept_table
+from hf_fairness.report.plots import figures
 from support.record_case import through_json, verdicts
 
 GROUPS = ["male", "female"]
@@ -99,7 +99,7 @@ def test_what_is_read_beside_the_numbers(report):
     record = gfst_record(report)
     assert "The control explains 93% of the gain in accuracy" in record.cautions[0]
     assert record.tables[0].rows[0][0] == "stage"
-    assert record.figures["kept"]["passed the filters"] == {"male": 2.0, "female": 1.0}
+    assert record.figures["kept"]["rows"]["passed the filters"] == {"male": 2.0, "female": 1.0}
     assert record.provenance["WinoMT"].startswith("100 rows, aligner fast_align")
     assert [line.split(" ")[0] for line in record.not_measured] == ["MuST-SHE", "Translation"]
     assert record.outcome == ""
@@ -114,10 +114,10 @@ def test_without_winomt_nothing_is_known(report):
 
 def test_the_picture_is_drawn_from_the_record(report):
     record = through_json(gfst_record(report))
-    plot = FIGURES["gfst"]["kept"](record)
+    plot = figures(record)["kept"]
     assert "translated: male 2, female 2; passed the filters: male 2, female 1; balanced: male 1" in plot.description
     del report["data"]["balance"]
-    assert FIGURES["gfst"]["kept"](gfst_record(report)) is None
+    assert figures(gfst_record(report)) == {}
 
 
 @pytest.fixture

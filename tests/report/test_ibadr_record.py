@@ -7,8 +7,8 @@ import copy
 import pytest
 
 from hf_fairness.report import card_section, render_html, summarize, text_report
-from hf_fairness.report.figures import FIGURES
 from hf_fairness.report.ibadr_record import arm_name, ibadr_record, sweep_record
+from hf_fairness.report.plots import figures
 from support.record_case import through_json, verdicts
 
 
@@ -167,11 +167,10 @@ def test_names_and_rows_of_the_data_are_no_markup_and_in_no_card(report):
 
 def test_pictures_are_drawn_from_the_record(report):
     record = through_json(ibadr_record(report))
-    degrees, fates = (FIGURES["ibadr"][name](record) for name in ("bias_degrees", "samples"))
+    degrees, fates = (figures(record)[name] for name in ("bias_degrees", "samples"))
     assert "round 1: mean 0.700 in the pool, 0.300 before, 0.300 after" in degrees.description
     assert "round 1: added 40%, below the threshold 30%, not new 20%, not readable 10%" in fates.description
-    empty = ibadr_record({**report, "rounds": []})
-    assert [make(empty) for make in FIGURES["ibadr"].values()] == [None, None]
+    assert figures(ibadr_record({**report, "rounds": []})) == {}
 
 
 def cell(name, value, accuracy):

@@ -17,7 +17,7 @@ import pytest
 from hf_fairness.record import Record, Table
 from hf_fairness.report import audit_record, plain, render_html, write_report
 from hf_fairness.report.overview import strips
-from hf_fairness.report.plots import loss_series
+from hf_fairness.report.plots import loss_figure
 from hf_fairness.report.text import format_interval, format_number
 from support.tiny_record import LESS, measure, record
 
@@ -285,16 +285,16 @@ def test_no_global_settings_change(after):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-def test_loss_series_reads_each_shape():
-    assert loss_series([0.3, 0.2]) == {"loss": [(1.0, 0.3), (2.0, 0.2)]}
-    assert loss_series([[10, 0.3], (20, 0.2)]) == {"loss": [(10.0, 0.3), (20.0, 0.2)]}
+def test_losses_are_read_in_each_shape():
+    assert loss_figure([0.3, 0.2])["series"] == {"loss": [[1.0, 0.3], [2.0, 0.2]]}
+    assert loss_figure([[10, 0.3], (20, 0.2)])["series"] == {"loss": [[10.0, 0.3], [20.0, 0.2]]}
     history = [
         {"loss": 0.3, "grad_norm": 1.0, "learning_rate": 1e-5, "epoch": 0.1, "step": 5},
         {"eval_loss": 0.4, "eval_runtime": 3.0, "eval_samples_per_second": 9.0, "step": 5},
         {"train_runtime": 7.0, "total_flos": 0.0, "train_loss": 0.2, "step": 9},
     ]
-    assert loss_series(history) == {"loss": [(5.0, 0.3)], "eval_loss": [(5.0, 0.4)]}
-    assert loss_series([]) == {}
+    assert loss_figure(history)["series"] == {"loss": [[5.0, 0.3]], "eval_loss": [[5.0, 0.4]]}
+    assert loss_figure([]) is None
 
 
 def test_write_report(tmp_path, before, after, control, training):
