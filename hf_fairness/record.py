@@ -179,11 +179,12 @@ class Record:
         cautions: what changes how the numbers are to be read.
         no_control: why no arm is a control, where that has a reason; empty: none was measured.
         tables: what only this method has.
-        figures: data of the pictures that only this method has, by name.
+        figures: the pictures by name: data that :mod:`hf_fairness.report.plots` draws.
         texts: texts of the person's own data with the largest gap, by title; only where they were asked for.
         limits: what these numbers do not show.
         not_measured: in words.
         provenance: date, versions, seed.
+        task: of the models, as the Hub calls it.
     """
 
     command: str
@@ -203,6 +204,7 @@ class Record:
     limits: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    task: str = "feature-extraction"
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

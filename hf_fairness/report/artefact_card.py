@@ -9,8 +9,8 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import Record
-from hf_fairness.report.card import HEADING, card_section, findings_markdown
-from hf_fairness.report.markdown import bullets, escape_markdown
+from hf_fairness.report.card import HEADING, findings_markdown, introduction, numbers
+from hf_fairness.report.markdown import bullets, code_block, escape_markdown, sections
 from hf_fairness.report.merge import marked, own_section, update_card
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import DISCLAIMER
@@ -63,29 +63,26 @@ def bias_section(record: Record | None = None, *, of: str = "") -> str:
     Returns:
         Markdown from a second-level heading to a line end.
     """
-    parts = [f"## {HEADING}"]
     if record is None:
-        parts += [
-            "Nothing was measured after this training: neither what got better nor what got worse is known. That a "
-            "method against bias was used does not show that the model is fair. `hf-fairness audit` measures encoders; "
-            "for other models see the commands of hf-fairness."
-        ]
-    else:
-        summary = summarize(record)
-        said = f"This was measured on {of}. {summary.headline}" if of else summary.headline
-        parts += [*findings_markdown(summary), escape_markdown(said), DISCLAIMER]
-    return "\n\n".join(parts) + "\n"
+        return sections(
+            [
+                (
+                    f"## {HEADING}",
+                    "Nothing was measured after this training: neither what got better nor what got worse is known. "
+                    "That a method against bias was used does not show that the model is fair. `hf-fairness audit` "
+                    "measures encoders; for other models see the commands of hf-fairness.",
+                )
+            ]
+        )
+    summary = summarize(record)
+    said = f"This was measured on {of}. {summary.headline}" if of else summary.headline
+    return sections([(f"## {HEADING}", findings_markdown(summary)), ("", escape_markdown(said)), ("", DISCLAIMER)])
 
 
 def from_record(record: Record) -> dict[str, Any]:
     """``section``, ``limits`` and ``details`` of :class:`About`: the findings first, tables and settings at the end."""
-    findings, _, rest = card_section(record).partition("\n### ")
-    details = re.sub(r"### What these numbers do not show\n.*?(?=### |\Z)", "", f"### {rest}", flags=re.DOTALL)
-    return {
-        "section": f"{findings.strip()}\n",
-        "limits": record.limits,
-        "details": f"## What was measured\n\n{details}",
-    }
+    details = sections([("", "## What was measured"), *numbers(record)])
+    return {"section": introduction(record), "limits": record.limits, "details": details}
 
 
 def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
@@ -99,29 +96,22 @@ def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
     Returns:
         Markdown with front matter; our section on bias has the marks by which ``update_card`` finds it again.
     """
-    front, rest = _parts(base)
-    made = f"Made with hf-fairness {hf_fairness.__version__}."
-    opening = f"{front}# {escape_markdown(repo_id or about.title)}\n\n{escape_markdown(about.summary)} {made}\n"
-    text = update_card(opening, about.section, about.metadata).rstrip()
-    code = about.load.replace(REPOSITORY, repo_id or ".").strip()
-    here = "" if repo_id else "In the folder of this card:\n\n"
-    parts = [
-        *(text, "## How to load it", f"{here}```python\n{code}\n```"),
-        *(["## Limits", bullets(about.limits)] if about.limits else []),
-        *("## Licence", escape_markdown(about.terms)),
-        *([marked(about.details)] if about.details else []),
-        *([f"{_REST}\n{rest}"] if rest else []),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _parts(card: str) -> tuple[str, str]:
-    """Front matter of a card, and what a library wrote in it under a title of the second level."""
-    opening = _FRONT.match(card)
-    front, body = (card[: opening.end()], card[opening.end() :]) if opening else ("", card)
-    if own_section(card) is not None:  # a card of ours
-        return front, body.partition(f"{_REST}\n")[2].strip()
-    return front, re.sub(r"\A# ", "## ", body.strip())
+    opening = _FRONT.match(base)
+    front, body = (opening[0], base[opening.end() :]) if opening else ("", base)
+    ours = own_section(base) is not None
+    theirs = body.partition(_REST)[2] if ours else re.sub(r"\A# ", "## ", body.strip())
+    summary = f"{escape_markdown(about.summary)} Made with hf-fairness {hf_fairness.__version__}."
+    title = sections([(f"# {escape_markdown(repo_id or about.title)}", summary)])
+    return sections(
+        [
+            ("", update_card(front + title, about.section, about.metadata)),
+            ("## How to load it", code_block(about.load.replace(REPOSITORY, repo_id or "."), repo_id)),
+            ("## Limits", bullets(about.limits)),
+            ("## Licence", escape_markdown(about.terms)),
+            ("", marked(about.details) if about.details else ""),
+            ("", f"{_REST}\n{theirs.strip()}" if theirs.strip() else ""),
+        ]
+    )
 
 
 def load_translator(text: str) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.record import Record
-from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table, sections
 from hf_fairness.report.summary import Summary, summarize
-from hf_fairness.report.tables import grids, text_rows
-from hf_fairness.report.text import BRACKETS, DISCLAIMER, display_name, setting_texts
+from hf_fairness.report.tables import tables
+from hf_fairness.report.text import BRACKETS, DISCLAIMER, display_name, joined, setting_texts
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -37,43 +37,39 @@ def card_section(record: Record, *, texts: bool = False) -> str:
     Returns:
         Markdown that starts with a second-level heading and ends with a line end.
     """
+    shown = [(f"### {escape_markdown(title)}", bullets(items)) for title, items in record.texts.items() if texts]
+    models, measured, *facts_, not_measured = numbers(record)
+    limits = ("### What these numbers do not show", bullets(record.limits))
+    return sections([("", introduction(record)), models, measured, *shown, *facts_, limits, not_measured])
+
+
+def introduction(record: Record) -> str:
+    """The heading of the section, and the findings."""
     summary = summarize(record)
-    subject = [f"{key} {_joined(value)}" for key, value in record.subject.items()]
-    models = bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms)
-    parts = [
-        f"## {HEADING}",
-        f"{escape_markdown(record.name)}: {escape_markdown(record.method)}. Measured with hf-fairness "
-        f"{hf_fairness.__version__}" + (f" ({escape_markdown(', '.join(subject))})." if subject else "."),
-        f"**{escape_markdown(summary.headline)}**",
-        DISCLAIMER,
-        *([escape_markdown(summary.counts)] if summary.counts else []),
-        *findings_markdown(summary),
-        *(["### Models", models] if models else []),
-        "### Measurements",
+    subject = ", ".join(f"{key} {joined(value)}" for key, value in record.subject.items())
+    what = f"{record.name}: {record.method}. Measured with hf-fairness {hf_fairness.__version__}"
+    parts = [f"## {HEADING}", escape_markdown(what + (f" ({subject})." if subject else "."))]
+    parts += [f"**{escape_markdown(summary.headline)}**", DISCLAIMER, escape_markdown(summary.counts)]
+    return sections(("", part) for part in (*parts, findings_markdown(summary)))
+
+
+def numbers(record: Record) -> list[tuple[str, str]]:
+    """Headings and texts on what was measured: models, tables, settings, how to read it, and what was not measured."""
+    shown = ((escape_markdown(table.title), table) for table in tables(record))
+    grids = [f"**{title}**\n\n{markdown_table(table.rows)}\n\n{escape_markdown(table.note)}" for title, table in shown]
+    return [
+        ("### Models", bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms)),
+        ("### Measurements", sections(("", grid) for grid in grids or ["Nothing was measured."])),
+        *((f"### {title}", bullets(f"{key}: {value}" for key, value in section)) for title, section in facts(record)),
+        ("### How to read the numbers", bullets(conventions(record))),
+        ("### Not measured", bullets(record.not_measured)),
     ]
-    shown = grids(record)
-    for grid in shown:
-        parts += [f"**{escape_markdown(grid.title)}**", markdown_table(text_rows(grid))]
-        parts += [escape_markdown(grid.note)] if grid.note else []
-    if not shown:
-        parts.append("Nothing was measured.")
-    for title, items in record.texts.items() if texts else ():
-        parts += [f"### {escape_markdown(title)}", bullets(items)]
-    for title, section in facts(record):
-        parts += [f"### {title}", bullets(f"{key}: {value}" for key, value in section)]
-    parts += ["### How to read the numbers", bullets(conventions(record))]
-    for title, items in (("What these numbers do not show", record.limits), ("Not measured", record.not_measured)):
-        parts += [f"### {title}", bullets(items)] if items else []
-    return "\n\n".join(parts) + "\n"
 
 
-def _joined(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def findings_markdown(summary: Summary) -> list[str]:
+def findings_markdown(summary: Summary) -> str:
     """The findings as lists; "got worse" comes first and is said even where it is empty."""
-    return [f"**{title}**\n\n{bullets(items) or f'- {empty}'}" for title, items, empty in finding_lists(summary)]
+    lists = finding_lists(summary)
+    return sections(("", f"**{title}**\n\n{bullets(items) or f'- {empty}'}") for title, items, empty in lists)
 
 
 def finding_lists(summary: Summary) -> list[tuple[str, Sequence[str], str]]:
@@ -96,8 +92,7 @@ def facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
     method = record.arm("method")
     blocks = [("Training", method.training if method else {}), ("Settings", record.asked)]
     blocks += [("Measurement", record.provenance)]
-    found = [(title, list(setting_texts(section))) for title, section in blocks]
-    return [(title, section) for title, section in found if section]
+    return [(title, found) for title, section in blocks if (found := list(setting_texts(section)))]
 
 
 def conventions(record: Record) -> list[str]:
@@ -133,7 +128,7 @@ def model_index_entries(record: Record) -> list[EvalResult]:
         beside = measure.values.get(control.name) if control else None
         entries.append(
             EvalResult(
-                task_type=TASKS.get(record.command, "feature-extraction"),
+                task_type=record.task,
                 task_name=TASK_NAME,
                 dataset_type=f"hf-fairness-{slug}",
                 dataset_config=measure.set or None,
@@ -147,15 +142,11 @@ def model_index_entries(record: Record) -> list[EvalResult]:
                     "direction": measure.direction,
                     "sample": measure.sample,
                     **({"control": beside.value} if beside else {}),
-                    **{key: _joined(record.subject[key]) for key in ("attribute", "language") if key in record.subject},
+                    **{key: joined(record.subject[key]) for key in ("attribute", "language") if key in record.subject},
                 },
             )
         )
     return entries
-
-
-#: Task of the model that a command makes.
-TASKS = {"gfst": "translation", "ibadr": "text-classification", "data-diet": "text-classification"}
 
 
 def card_metadata(

@@ -93,6 +93,7 @@ def data_diet_record(report: Mapping[str, Any], *, name: str | None = None) -> R
     measures = tuple(_measures(report))
     return Record(
         command="data-diet",
+        task="text-classification",
         name=name or display_name(arguments.get("model_name_or_path") or ""),
         method="a healthy data diet: the examples that matter for fairness are kept (Zayed et al. 2023)",
         arms=tuple(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.attributes import Attribute
-from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
+from hf_fairness.report.markdown import bullets, code_block, escape_markdown, markdown_table, sections
 from hf_fairness.report.text import display_name
+from hf_fairness.results import leaves
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetCard
@@ -119,76 +120,53 @@ def dataset_card(made: Derivation) -> DatasetCard:
 
 
 def _body(made: Derivation) -> str:
-    parts = [
-        f"# {escape_markdown(made.name)}",
-        escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}."),
-        DISCLAIMER,
-        made.bias.strip(),
-        "## How to load it",
-        _load(made),
-        "## Not checked, and limits",
-        bullets([*made.limits, *(LIMITS if made.attribute is not None else LIMITS[1:])]),
-        "## Licence",
-        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
-        if made.licence
-        else "No licence was stated. The rows come from the source, and its terms hold for them.",
-        "## How it was made",
-        table(("Setting", "Value"), _settings(made)),
-        "## Counts",
-        table(("What", "Number"), flat_counts(made.counts)),
-        *(["## Example", bullets(f"{label}: {text}" for label, text in made.example.items())] if made.example else []),
-        *(["## Terms", _terms(made.attribute, made.names)] if made.attribute is not None else []),
-        "## Versions",
-        table(("Package", "Version"), list(made.versions.items())),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _load(made: Derivation) -> str:
-    """Code that opens the rows."""
-    function = "load_from_disk" if made.saved else "load_dataset"
-    place = made.repo_id or ("." if made.saved else "./data")
-    here = "" if made.repo_id else "In the folder of this card:\n\n"
-    return f'{here}```python\nfrom datasets import {function}\n\nrows = {function}("{place}")\n```'
+    function, folder = ("load_from_disk", ".") if made.saved else ("load_dataset", "./data")
+    load = f'from datasets import {function}\n\nrows = {function}("{made.repo_id or folder}")'
+    licence = "No licence was stated. The rows come from the source, and its terms hold for them."
+    if made.licence:
+        stated = escape_markdown(made.licence)
+        licence = f"The rows are published under {stated}, as whoever made this data set states."
+    what = escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}.")
+    return sections(
+        [
+            (f"# {escape_markdown(made.name)}", what),
+            ("", DISCLAIMER),
+            ("", made.bias),
+            ("## How to load it", code_block(load, made.repo_id)),
+            ("## Not checked, and limits", bullets([*made.limits, *LIMITS[0 if made.attribute else 1 :]])),
+            ("## Licence", licence),
+            ("## How it was made", table(("Setting", "Value"), _settings(made))),
+            ("## Counts", table(("What", "Number"), flat_counts(made.counts))),
+            ("## Example", bullets(f"{label}: {text}" for label, text in made.example.items())),
+            ("## Terms", _terms(made.attribute, made.names) if made.attribute else ""),
+            ("## Versions", table(("Package", "Version"), list(made.versions.items()))),
+        ]
+    )
 
 
 def _settings(made: Derivation) -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = [
-        ("method", made.method),
-        ("source", display_name(made.source)),
-        ("split", made.split),
-        ("text columns", ", ".join(made.columns)),
-    ]
-    if made.attribute is not None:
+    rows = {"method": made.method, "source": display_name(made.source), "split": made.split}
+    rows["text columns"] = ", ".join(made.columns)
+    if made.attribute:
         groups = ", ".join(made.attribute.group_names)
-        rows += [
-            ("attribute", f"{made.attribute.name} ({made.attribute.language}): {groups}"),
-            ("digest of the attribute", made.attribute.digest),
-            ("given names", "counted as terms" if made.names else "not touched"),
-        ]
-    rows += [(name, display_name(value)) for name, value in made.options.items()]
-    return [*rows, *([("described in", made.reference)] if made.reference else [])]
+        rows["attribute"] = f"{made.attribute.name} ({made.attribute.language}): {groups}"
+        rows["digest of the attribute"] = made.attribute.digest
+        rows["given names"] = "counted as terms" if made.names else "not touched"
+    options = [(name, display_name(value)) for name, value in made.options.items()]
+    return [*rows.items(), *options, *([("described in", made.reference)] if made.reference else [])]
 
 
 def _terms(attribute: Attribute, names: bool) -> str:
     n_terms = sum(len(group.terms) for group in attribute.groups)
     name, licence = escape_markdown(attribute.name), escape_markdown(attribute.licence)
-    lines = [f"{n_terms} forms of the attribute {name}, licence {licence}. Sources:"]
     sources = [*attribute.sources, *([attribute.names_source] if names and attribute.names_source else [])]
-    return "\n\n".join([*lines, bullets(sources)])
+    return f"{n_terms} forms of the attribute {name}, licence {licence}. Sources:\n\n{bullets(sources)}"
 
 
-def flat_counts(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+def flat_counts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Counts as lines of label and number, nested ones with the label of their group before them."""
-    rows: list[tuple[str, str]] = []
-    for name, value in values.items():
-        label = f"{before}{name}"
-        rows += flat_counts(value, f"{label}: ") if isinstance(value, Mapping) else [(label, _number(value))]
-    return rows
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    flat = leaves(values, ": ", lambda key, value: False)
+    return [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in flat]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -70,6 +70,7 @@ def gfst_record(report: Mapping[str, Any], *, name: str | None = None) -> Record
     trained = mapping(report, "arms")
     return Record(
         command="gfst",
+        task="translation",
         name=name or display_name(arguments.get("model_name_or_path") or languages),
         method="gender-filtered self-training (GFST, Choubey et al. 2021)",
         arms=tuple(Arm(model, *_about(model), _plain_values(mapping(trained, model))) for model in models(report)),

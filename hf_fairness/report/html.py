@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 from importlib.util import find_spec
+from typing import Any
 
 import hf_fairness
 from hf_fairness.record import Record
@@ -12,12 +13,9 @@ from hf_fairness.report.card import conventions, facts, finding_lists
 from hf_fairness.report.overview import strips
 from hf_fairness.report.plots import Plot, figures
 from hf_fairness.report.summary import summarize
-from hf_fairness.report.tables import grids, shown_arms
-from hf_fairness.report.text import DISCLAIMER
+from hf_fairness.report.tables import shown_arms, tables
+from hf_fairness.report.text import DISCLAIMER, joined
 from hf_fairness.utils import require
-
-#: Kind of a list of findings, for its colour.
-_KINDS = {"Got worse": "worse", "Improved": "improved", "Beside the others": "others", "Measured": "measured"}
 
 
 def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> str:
@@ -36,30 +34,36 @@ def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> s
     Raises:
         ImportError: jinja2 (the extra ``report``) is not installed.
     """
-    jinja2 = require("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = resources.files("hf_fairness.report").joinpath("templates").joinpath("report.html.jinja2")
-    summary = summarize(record)
     if pictures is None:
         pictures = figures(record) if find_spec("matplotlib") is not None else {}
-    subject = [f"{key}: {', '.join(v) if isinstance(v, (list, tuple)) else v}" for key, v in record.subject.items()]
-    page: str = environment.from_string(source.read_text(encoding="utf-8")).render(
+    summary = summarize(record)
+    return from_template(
+        "report",
         record=record,
-        subject=subject,
+        subject=[f"{key}: {joined(value)}" for key, value in record.subject.items()],
         summary=summary,
         strips=strips(record),
         shown=shown_arms(record),
-        findings=[
-            {"title": title, "kind": _KINDS.get(title, "no-clear-change"), "texts": texts, "empty": empty}
-            for title, texts, empty in finding_lists(summary)
-        ],
+        findings=finding_lists(summary),
         disclaimer=DISCLAIMER,
-        grids=grids(record),
+        tables=tables(record),
         figures=pictures,
         facts=facts(record),
         conventions=conventions(record),
         version=hf_fairness.__version__,
     )
+
+
+def from_template(name: str, **values: Any) -> str:
+    """A page by one of our templates; all text in the values is escaped.
+
+    Raises:
+        ImportError: jinja2 (the extra ``report``) is not installed.
+    """
+    jinja2 = require("jinja2")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    source = resources.files("hf_fairness.report").joinpath("templates").joinpath(f"{name}.html.jinja2")
+    page: str = environment.from_string(source.read_text(encoding="utf-8")).render(**values)
     return page

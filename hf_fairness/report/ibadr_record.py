@@ -88,6 +88,7 @@ def ibadr_record(report: Mapping[str, Any], *, name: str | None = None) -> Recor
     }
     return Record(
         command="ibadr",
+        task="text-classification",
         name=name or display_name(arguments.get("model_name_or_path") or ""),
         method=METHOD,
         arms=tuple(

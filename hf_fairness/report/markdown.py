@@ -35,11 +35,29 @@ def bullets(items: Iterable[object]) -> str:
     return "\n".join("- " + _OPENING.sub(r"\1\\\2", escape_markdown(item)) for item in items)
 
 
+def sections(parts: Iterable[tuple[str, str]]) -> str:
+    r"""Headings with their texts, an empty line between; what has no text is left out.
+
+    Args:
+        parts: headings with their marks, or "" for a text without one, and texts in Markdown.
+
+    Example:
+        >>> sections([("# Card", "What it is."), ("## Limits", ""), ("", "The end.")])
+        '# Card\n\nWhat it is.\n\nThe end.\n'
+    """
+    return "\n\n".join(f"{heading}\n\n{text.strip()}".lstrip() for heading, text in parts if text.strip()) + "\n"
+
+
+def code_block(code: str, repo_id: str = "") -> str:
+    """Python code that opens an artefact; without a repository it says where it is to be run."""
+    return f"{'' if repo_id else 'In the folder of this card:'}\n\n```python\n{code.strip()}\n```".lstrip()
+
+
 def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False, rule: str = "---") -> str:
     r"""A table; empty without rows below the heading's.
 
     Args:
-        rows: the heading, then the rows.
+        rows: the heading, then the rows; cells of several lines stand on one.
         trusted: whether cells hold markup that was written by us: then ``|`` alone is escaped.
         rule: of the line below the heading; ``"---:"`` aligns to the right.
 

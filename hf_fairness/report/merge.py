@@ -1,10 +1,13 @@
-"""Puts our section and metadata into a model card that others wrote, and changes nothing else in it."""
+"""Puts our section and metadata into a model card that others wrote, and changes nothing else in it.
+
+``ModelCard`` and ``metadata_update`` of huggingface_hub would write the whole front matter anew, without its comments,
+and with ``language: no`` as ``false``; so only the keys that change are written here.
+"""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,123 +15,93 @@ import yaml
 
 from hf_fairness.report.card import HEADING, TASK_NAME
 
-_BEGIN = "<!-- hf-fairness:begin -->"
-_END = "<!-- hf-fairness:end -->"
+_BEGIN, _END = "<!-- hf-fairness:begin -->", "<!-- hf-fairness:end -->"
+_BLOCK = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"bias,? risks,? (?:and|&) limitations", re.IGNORECASE)
 # sentence-transformers writes the empty section as a comment.
 _PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
-_COMMENT_END = "-->"
-_OPENING = re.compile(r"^(?:```+|~~~+)|<!--", re.MULTILINE)
-_FENCE_LINE = re.compile(r"^(```+|~~~+)[ \t]*$", re.MULTILINE)
+_COMMENT, _COMMENT_END = "<!--", "-->"
+_FENCE = re.compile(r"```+|~~~+")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _OWN_SUBTITLE = "### Measured bias"
 
 
-def _blocks(text: str) -> list[tuple[int, int]]:
-    """Start and end of each of our blocks."""
-    found: list[tuple[int, int]] = []
-    start = text.find(_BEGIN)
-    while start >= 0 and (end := text.find(_END, start)) >= 0:
-        found.append((start, end + len(_END)))
-        start = text.find(_BEGIN, found[-1][1])
-    return found
+def _parts(text: str) -> tuple[list[str], list[str]]:
+    """What stands before, between and behind our blocks; and what is in them."""
+    cut = text.rfind(_END) + len(_END)  # a block that nothing closes is none, and is not searched for its end
+    pieces = _BLOCK.split(text[:cut])
+    pieces[-1] += text[cut:]
+    return pieces[::2], pieces[1::2]
 
 
-def _hidden(text: str) -> list[tuple[int, int]]:
-    """Start and end of each code fence and comment that is closed."""
-    closings: dict[str, list[int]] = {}
-    for line in _FENCE_LINE.finditer(text):
-        closings.setdefault(line[1], []).append(line.start())
-    found: list[tuple[int, int]] = []
-    done, last_comment_end = 0, text.rfind(_COMMENT_END)
-    for opening in _OPENING.finditer(text):
-        start = opening.start()
-        if start < done:
-            continue
-        if opening[0] == "<!--":
-            if start > last_comment_end:
-                continue
-            done = text.index(_COMMENT_END, start) + len(_COMMENT_END)
-        else:
-            lines = closings.get(opening[0], [])
-            place = bisect_right(lines, start)
-            if place == len(lines):
-                continue
-            done = lines[place] + len(opening[0])
-        found.append((start, done))
-    return found
-
-
-def _blank(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with blanks for all but the line ends of some parts."""
-    pieces, done = [], 0
-    for start, end in spans:
-        pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
-def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Offset, level and title of each ATX heading outside code fences, comments and our own block."""
-    shown = _blank(text, _blocks(text))
-    for match in re.finditer(r"^(#{1,6})[ \t]+(.*)$", _blank(shown, _hidden(shown)), flags=re.MULTILINE):
-        yield match.start(), len(match.group(1)), match.group(2).strip()
+def _closing(line: str) -> str:
+    """What ends the block of ours, comment or code that a line begins; empty where it begins none."""
+    if _BEGIN in line:
+        return _END
+    if _COMMENT in line and _COMMENT_END not in line.rpartition(_COMMENT)[2]:
+        return _COMMENT_END
+    fence = _FENCE.match(line)
+    return fence[0] if fence else ""
 
 
 def _authors_section(text: str) -> tuple[int, int] | None:
-    """Start and end of a section of that title which somebody else wrote, or None."""
-    headings = list(_headings(text))
-    for index, (start, level, title) in enumerate(headings):
-        if _TITLE.fullmatch(" ".join(title.rstrip("#").split())):
-            later = (offset for offset, other, _ in headings[index + 1 :] if other <= level)
-            return start, next(later, len(text))
-    return None
+    """Start and end of a section of that title which somebody else wrote, or None; code and comments have none."""
+    closing, place = "", 0
+    start: int | None = None
+    level = 0
+    for line in text.split("\n"):
+        heading = None if closing else _HEADING.match(line)
+        if heading and start is None and _TITLE.fullmatch(" ".join(heading[2].rstrip("#").split())):
+            start, level = place, len(heading[1])
+        elif heading and start is not None and len(heading[1]) <= level:
+            return start, place
+        if not closing:
+            closing = _closing(line)
+        elif line.rstrip() == closing or (closing in (_END, _COMMENT_END) and closing in line):
+            closing = ""
+        place += len(line) + 1
+    return None if start is None else (start, len(text))
 
 
 def _merge_body(body: str, section: str) -> str:
     """Replace our block, or insert it: at a placeholder, after the author's own words, or at the end."""
     own = _authors_section(body)
     if own is not None:  # keep the author's heading and words; ours becomes a part of that section
-        lines = [f"#{line}" if line.startswith("###") else line for line in section.strip().split("\n")]
-        lines[0] = _OWN_SUBTITLE if lines[0] == f"## {HEADING}" else lines[0]
-        section = "\n".join(lines)
-    block = f"{_BEGIN}\n{section.strip()}\n{_END}"
-    blocks = _blocks(body)
-    if blocks:
-        ends = [end for _, end in blocks]
-        starts = [start for start, _ in blocks[1:]] + [len(body)]
-        between = [body[end:start] for end, start in zip(ends, starts, strict=True)]
-        return "".join([body[: blocks[0][0]], block, *between])
+        section = re.sub(r"^###", "####", section.strip(), flags=re.MULTILINE)
+        section = re.sub(rf"\A## {HEADING}$", _OWN_SUBTITLE, section, flags=re.MULTILINE)
+    outside, inside = _parts(body)
+    if inside:
+        return "".join([outside[0], marked(section), *outside[1:]])
     placeholder = _PLACEHOLDER.search(body)
     if placeholder and own is None and (close := body.find(_COMMENT_END, placeholder.end())) >= 0:
-        return body[: placeholder.start()] + block + body[close + len(_COMMENT_END) :]
+        return body[: placeholder.start()] + marked(section) + body[close + len(_COMMENT_END) :]
     end = own[1] if own is not None else len(body)
     head, tail = body[:end].rstrip("\n"), body[end:].lstrip("\n")
-    return f"{head}\n\n{block}\n" + (f"\n{tail}" if tail else "") if head else f"\n{block}\n{tail}"
+    return f"{head}\n\n{marked(section)}\n" + (f"\n{tail}" if tail else "") if head else f"\n{marked(section)}\n{tail}"
 
 
 def _merge_index(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Our results take the place of our earlier ones; results of others stay."""
-    if old is None:
-        return new
-    if not isinstance(old, list) or not all(isinstance(entry, dict) for entry in old):
+    if old is not None and not (isinstance(old, list) and all(isinstance(entry, dict) for entry in old)):
         raise ValueError(
             f"card: model-index is {type(old).__name__}, expected a list of models with results. "
             "Repair the card's front matter, or remove model-index from it."
         )
-    kept = []
-    for entry in old:
-        results = entry.get("results")
-        results = results if isinstance(results, list) else []
-        kept.append({**entry, "results": [item for item in results if not _is_ours(item)]})
-    name = new[0]["name"] if new else None
-    home = next((entry for entry in kept if entry.get("name") == name), kept[0] if len(kept) == 1 else None)
+    kept = [{**entry, "results": [item for item in _results(entry) if not _is_ours(item)]} for entry in old or []]
     for entry in new:
+        alone = kept[0] if len(kept) == 1 else None
+        home = next((each for each in kept if each.get("name") == entry["name"]), alone)
         if home is None:
             home = {"name": entry["name"], "results": []}
             kept.append(home)
-        home["results"] = [*home["results"], *entry["results"]]
+        home["results"] += entry["results"]
     return [entry for entry in kept if entry["results"]]
+
+
+def _results(entry: Mapping[str, Any]) -> list[Any]:
+    results = entry.get("results")
+    return results if isinstance(results, list) else []
 
 
 def _is_ours(item: Any) -> bool:
@@ -136,56 +109,47 @@ def _is_ours(item: Any) -> bool:
     return isinstance(task, dict) and task.get("name") == TASK_NAME
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of the front matter that change, with their new values."""
-    changed: dict[str, Any] = {}
-    for key, value in new.items():
-        if key == "model-index":
-            merged: Any = _merge_index(old.get(key), value)
-        elif key == "tags":
-            tags = old.get("tags") or []
-            merged = list(dict.fromkeys([*([tags] if isinstance(tags, str) else tags), *value]))
-        else:
-            merged = old.get(key) or value  # what the author states goes before what we guess
-        if merged != old.get(key):
-            changed[key] = merged
-    return changed
+    tags = old.get("tags") or []
+    merged = {key: old.get(key) or value for key, value in new.items()}  # what the author states goes before our guess
+    if "tags" in new:
+        merged["tags"] = list(dict.fromkeys([*([tags] if isinstance(tags, str) else tags), *new["tags"]]))
+    if "model-index" in new:
+        merged["model-index"] = _merge_index(old.get("model-index"), new["model-index"])
+    return {key: value for key, value in merged.items() if value != old.get(key)}
 
 
 def _dump(value: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=10_000)
+    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=10_000) if value else ""
 
 
 def _merge_front(source: str, metadata: Mapping[str, Any]) -> str:
     """Rewrite only the keys that change; comments, order and spelling of the others stay."""
     try:
-        node = yaml.compose(source, Loader=yaml.SafeLoader)
-        old = yaml.safe_load(source)
+        node: Any = yaml.compose(source, Loader=yaml.SafeLoader)
+        old = yaml.safe_load(source) or {}
     except yaml.YAMLError as error:
         raise ValueError(
             f"card: the front matter is no valid YAML: {error}. Repair the block between the ---."
         ) from error
-    old = {} if old is None else old
     if not isinstance(old, dict):
         raise ValueError(f"card: the front matter is {type(old).__name__}, expected keys and values.")
-    changed = _merged(old, metadata)
-    if not isinstance(node, yaml.MappingNode):
-        return _dump(changed) if changed else source
-    if node.flow_style:
+    changed = _changed(old, metadata)
+    if node is not None and node.flow_style:
         return _dump({**old, **changed})
-    starts = [key.start_mark.index for key, _ in node.value] + [len(source)]
+    keys = [key for key, _ in node.value] if old else []
+    starts = [*(key.start_mark.index for key in keys), len(source)]
     text = source[: starts[0]]
-    for (key, _), start, end in zip(node.value, starts, starts[1:], strict=False):
-        name = str(key.value)
-        part = _dump({name: changed.pop(name)}) if name in changed else source[start:end]
+    for key, start, end in zip(keys, starts, starts[1:], strict=False):
+        part = _dump({key.value: changed.pop(key.value)}) if key.value in changed else source[start:end]
         text += part if part.endswith("\n") else f"{part}\n"
-    return text + (_dump(changed) if changed else "")
+    return text + _dump(changed)
 
 
 def own_section(card: str) -> str | None:
     """What :func:`update_card` and :func:`marked` put into a card, without the marks; None where there is nothing."""
-    parts = [card[start + len(_BEGIN) : end - len(_END)].strip() for start, end in _blocks(card)]
-    return "\n\n".join(parts) or None
+    return "\n\n".join(block.strip() for block in _parts(card)[1]) or None
 
 
 def marked(text: str) -> str:

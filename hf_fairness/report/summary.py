@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from hf_fairness.record import Arm, Gap, Measure, Record, Value, cost
-from hf_fairness.report.text import format_change, format_interval, format_number, relative_change
+from hf_fairness.record import Gap, Measure, Record, Value, cost
+from hf_fairness.report.text import format_change, format_interval, format_number, format_value, relative_change
 
-#: Verdicts that say whether a measure is better or worse.
-JUDGED = ("improved", "worse", "no clear change", "no interval")
+#: Verdicts that say whether a measure is better or worse, with what counts say of them.
+JUDGED = {
+    "improved": "improved",
+    "worse": "got worse",
+    "no clear change": "did not clearly change",
+    "no interval": "cannot be decided",
+}
+#: Kinds of measures that are counted: one of them, and several.
+_COUNTED = {
+    "bias": ("measure of bias", "measures of bias"),
+    "utility": ("measure of utility", "measures of utility"),
+    "information": ("probe", "probes"),
+}
+
+#: A measure and the comparison of two models on it.
+Pair: TypeAlias = tuple[Measure, Gap]
 
 
 @dataclass(frozen=True)
@@ -57,13 +72,13 @@ def summarize(record: Record) -> Summary:
         shown = [measure for measure in record.measures if measure.kind != "context" and not measure.detail]
         return Summary(
             headline=_single_headline(record, len(shown) or len(record.measures)),
-            measured=tuple(_single_sentence(measure) for measure in shown) if len(record.arms) == 1 else (),
+            measured=tuple(map(_single_sentence, shown)) if len(record.arms) == 1 else (),
             others=tuple(_beside(record)),
             cautions=record.cautions,
         )
-    sentences: dict[str, list[str]] = {verdict: [] for verdict in JUDGED}
+    sentences: dict[str, list[str]] = {verdict: [] for verdict in (*JUDGED, "not judged")}
     for measure, gap in pairs:
-        if gap.verdict in sentences and not (measure.detail and gap.verdict.startswith("no ")):
+        if not (measure.detail and gap.verdict.startswith("no ")):
             sentences[gap.verdict].append(change_sentence(measure, gap))
     return Summary(
         headline=_headline(record, pairs),
@@ -77,7 +92,7 @@ def summarize(record: Record) -> Summary:
     )
 
 
-def main_pairs(record: Record) -> Iterator[tuple[Measure, Gap]]:
+def main_pairs(record: Record) -> Iterator[Pair]:
     """Measures with the comparison of the method and the original model."""
     method, original = record.arm("method"), record.arm("original")
     for measure in record.measures:
@@ -87,7 +102,7 @@ def main_pairs(record: Record) -> Iterator[tuple[Measure, Gap]]:
 
 def with_interval(value: Value) -> str:
     """A number and its interval."""
-    return " ".join(filter(None, (format_number(value.value), format_interval(value.ci95))))
+    return format_value(value.value, value.ci95)
 
 
 def ideal_text(measure: Measure) -> str:
@@ -99,30 +114,29 @@ def ideal_text(measure: Measure) -> str:
     return "higher is better" if measure.direction == "higher" else ""
 
 
+def p_text(gap: Gap) -> str:
+    """The p-value and how it was adjusted; empty where there is none."""
+    adjusted = f" ({gap.p_adjusted})" if gap.p_adjusted else ""
+    return "" if gap.p_value is None else f"{gap.p_value:.2g}{adjusted}"
+
+
 def change_text(measure: Measure, gap: Gap) -> str:
     """A difference in numbers, with its share of the value before and its interval."""
-    before, after = measure.values[gap.against], measure.values[gap.arm]
-    relative = relative_change(before.value, after.value, of_size=measure.direction == "zero")
-    text = format_change(gap.difference, relative, of_size=measure.direction == "zero")
-    return " ".join(filter(None, (text, format_interval(gap.ci95))))
+    before, after, of_size = measure.values[gap.against], measure.values[gap.arm], measure.direction == "zero"
+    relative = relative_change(before.value, after.value, of_size=of_size)
+    return f"{format_change(gap.difference, relative, of_size=of_size)} {format_interval(gap.ci95)}".strip()
 
 
 def change_sentence(measure: Measure, gap: Gap) -> str:
     """One comparison in a sentence."""
-    before, after = measure.values[gap.against], measure.values[gap.arm]
-    parts = [f"{capital(measure.title)}: {with_interval(before)} → {with_interval(after)}"]
-    parts[0] += f", change {change_text(measure, gap)}"
-    if gap.p_value is not None:
-        parts[0] += f", p = {gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
-    if ideal := ideal_text(measure):
-        parts.append(ideal)
+    values = " → ".join(with_interval(measure.values[name]) for name in (gap.against, gap.arm))
+    parts = [f"{capital(measure.title)}: {values}, change {change_text(measure, gap)}", ideal_text(measure)]
+    parts[0] += f", p = {p_text(gap)}" if p_text(gap) else ""
     if gap.verdict == "no interval":
-        away = cost(after.value, measure.ideal, measure.direction) - cost(
-            before.value, measure.ideal, measure.direction
-        )
-        moved = "unchanged" if gap.difference == 0 else "moved the wrong way" if away > 0 else "moved the right way"
+        way = "wrong" if _gone(measure, gap) < 0 else "right"
+        moved = f"moved the {way} way" if gap.difference else "unchanged"
         parts.append(f"{moved}, but without an interval that tells it from noise")
-    return "; ".join(parts) + "."
+    return "; ".join(filter(None, parts)) + "."
 
 
 def capital(text: str) -> str:
@@ -132,27 +146,29 @@ def capital(text: str) -> str:
 
 def _single_sentence(measure: Measure) -> str:
     value = next(iter(measure.values.values()))
-    parts = [f"{capital(measure.title)}: {with_interval(value)}", *filter(None, [ideal_text(measure)])]
+    parts = [f"{capital(measure.title)}: {with_interval(value)}", ideal_text(measure)]
     if value.ci95 is None:
         parts.append("no interval was given")
     elif measure.direction == "zero":
-        low, high = value.ci95
-        parts.append(f"the interval {'holds' if low <= (measure.ideal or 0.0) <= high else 'excludes'} it")
+        parts.append(f"the interval {'excludes' if _off(measure, value) else 'holds'} it")
     elif measure.direction == "chance" and measure.ideal is not None:
         parts.append("above chance" if value.ci95[0] > measure.ideal else "not told from chance")
-    return "; ".join(parts) + "."
+    return "; ".join(filter(None, parts)) + "."
+
+
+def _off(measure: Measure, value: Value) -> bool:
+    """Whether the interval of a value excludes the ideal."""
+    return value.ci95 is not None and not value.ci95[0] <= (measure.ideal or 0.0) <= value.ci95[1]
 
 
 def _single_headline(record: Record, n: int) -> str:
-    if record.outcome:
-        return record.outcome
-    judged = [m for m in record.measures if m.kind == "bias" and m.direction == "zero" and m.ideal is not None]
-    values = [(measure, next(iter(measure.values.values()))) for measure in judged]
-    if not n:
-        return "Nothing was measured."
+    if record.outcome or not n:
+        return record.outcome or "Nothing was measured."
     if len(record.arms) > 1:
         return "The models were measured; there is none to compare them with."
-    clear = [(m, v) for m, v in values if v.ci95 is not None and not v.ci95[0] <= (m.ideal or 0.0) <= v.ci95[1]]
+    judged = [m for m in record.measures if m.kind == "bias" and m.direction == "zero" and m.ideal is not None]
+    values = [(measure, next(iter(measure.values.values()))) for measure in judged]
+    clear = [(measure, value) for measure, value in values if _off(measure, value)]
     if not clear:
         return f"{n} measure{'s' if n > 1 else ''} of one model; nothing to compare with."
     most, value = max(clear, key=lambda pair: abs(pair[1].value - (pair[0].ideal or 0.0)))
@@ -162,114 +178,99 @@ def _single_headline(record: Record, n: int) -> str:
     )
 
 
-def _headline(record: Record, pairs: list[tuple[Measure, Gap]]) -> str:
+def _headline(record: Record, pairs: list[Pair]) -> str:
     """What changed most, what the control did, whether a measure of bias got worse, and what it cost."""
-    parts = [record.outcome.rstrip(".")] if record.outcome else []
-    best = _best(pairs)
-    judged = [gap for measure, gap in pairs if measure.kind == "bias" and gap.verdict in JUDGED]
-    if best is None:
-        parts.append("No measure of bias clearly improved" if judged else "No measure of bias was compared")
+    bias = [(measure, gap) for measure, gap in pairs if measure.kind == "bias"]
+    better = [(measure, gap) for measure, gap in bias if gap.verdict == "improved" and measure.part == "test"]
+    parts = [record.outcome.rstrip(".")]
+    if better:  # whole measures go before parts of others
+        measure, gap = max(better, key=lambda pair: (not pair[0].detail, _closed(*pair)))
+        way = f" ({100 * _closed(measure, gap):.0f}\N{NO-BREAK SPACE}% of the way to {measure.ideal or 0:g})"
+        parts.append(f"Changed most: {_moved(measure, gap)}{way if measure.ideal is not None else ''}")
+        parts.append(_control_part(record, measure))
     else:
-        measure, gap = best
-        way = (
-            f" ({100 * _closed(measure, gap):.0f}\N{NO-BREAK SPACE}% of the way to {measure.ideal:g})"
-            if measure.ideal is not None
-            else ""
-        )
-        parts += [f"Changed most: {measure.title}, {_arrow(measure, gap)}{way}", _control_part(record, measure)]
-    worse = [measure.title for measure, gap in pairs if measure.kind == "bias" and gap.verdict == "worse"]
-    if worse:
-        parts.append(f"Clearly worse: {worse[0]}" + (f", and {len(worse) - 1} more" if len(worse) > 1 else ""))
+        judged = any(gap.verdict in JUDGED for _, gap in bias)
+        parts.append("No measure of bias clearly improved" if judged else "No measure of bias was compared")
+    worse = [measure.title for measure, gap in bias if gap.verdict == "worse"]
+    parts += [f"Clearly worse: {worse[0]}{_and_more(worse)}"] if worse else []
     parts.append(_cost_part(pairs))
-    return ". ".join(parts) + "."
+    return ". ".join(filter(None, parts)) + "."
 
 
-def _arrow(measure: Measure, gap: Gap) -> str:
-    return " → ".join(format_number(measure.values[name].value) for name in (gap.against, gap.arm))
+def _and_more(found: Sequence[object]) -> str:
+    return f", and {len(found) - 1} more" if len(found) > 1 else ""
 
 
-def _best(pairs: list[tuple[Measure, Gap]]) -> tuple[Measure, Gap] | None:
-    """The measure of bias that came furthest towards its ideal; whole measures go before parts of others."""
-    better = [(m, g) for m, g in pairs if m.kind == "bias" and g.verdict == "improved" and m.part == "test"]
-    whole = [pair for pair in better if not pair[0].detail] or better
-    return max(whole, key=lambda pair: _closed(*pair), default=None)
+def _moved(measure: Measure, gap: Gap) -> str:
+    return f"{measure.title}, " + " → ".join(format_number(measure.values[n].value) for n in (gap.against, gap.arm))
+
+
+def _gone(measure: Measure, gap: Gap) -> float:
+    """How much nearer to the ideal the method is; negative where it is further."""
+    before, after = (cost(measure.values[n].value, measure.ideal, measure.direction) for n in (gap.against, gap.arm))
+    return before - after
 
 
 def _closed(measure: Measure, gap: Gap) -> float:
-    """The share of the distance to the ideal that is gone; negative where it grew."""
-    before, after = (measure.values[name].value for name in (gap.against, gap.arm))
-    gone = cost(before, measure.ideal, measure.direction) - cost(after, measure.ideal, measure.direction)
-    distance = abs(before - (measure.ideal or 0.0))
-    return gone / distance if distance > 0 else 0.0
+    """The share of the distance to the ideal that is gone."""
+    distance = abs(measure.values[gap.against].value - (measure.ideal or 0.0))
+    return _gone(measure, gap) / distance if distance > 0 else 0.0
 
 
 def _control_part(record: Record, measure: Measure) -> str:
-    control, method = record.arm("control"), record.arm("method")
+    control = record.arm("control")
     if control is None and record.no_control:
         return record.no_control.rstrip(".")
     if control is None or control.name not in measure.values:
         return "There is no control to say how much of it any training would have done"
-    gap = record.gap(measure, method, control)
+    gap = record.gap(measure, record.arm("method"), control)
     said = {"improved": "clearly further from the ideal", "worse": "clearly nearer to the ideal"}
     sure = said.get(gap.verdict if gap else "", "which cannot be told from it")
     return f"The control came to {format_number(measure.values[control.name].value)}, {sure}"
 
 
-def _cost_part(pairs: list[tuple[Measure, Gap]]) -> str:
+def _cost_part(pairs: list[Pair]) -> str:
     compared = [(measure, gap) for measure, gap in pairs if measure.kind == "utility"]
     useful = [(measure, gap) for measure, gap in compared if measure.part == "test"]
-    lost = [(measure, gap) for measure, gap in useful if gap.verdict == "worse"]
     if not useful:
         return f"What it cost was {'measured on validation data only' if compared else 'not measured'}"
-    if lost:
-        measure, gap = min(lost, key=lambda pair: (pair[0].detail, _closed(*pair)))
-        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-        return f"It cost: {measure.title}, {_arrow(measure, gap)}{more}"
-    if any(gap.verdict in ("improved", "no clear change") for _, gap in useful):
+    by_verdict = {verdict: [pair for pair in useful if pair[1].verdict == verdict] for verdict in JUDGED}
+    if lost := by_verdict["worse"]:
+        return f"It cost: {_moved(*min(lost, key=lambda pair: (pair[0].detail, _closed(*pair))))}{_and_more(lost)}"
+    if by_verdict["improved"] or by_verdict["no clear change"]:
         return "No measure of utility clearly fell"
-    undecided = [pair for pair in useful if pair[1].verdict == "no interval"]
-    if undecided:
-        measure, gap = undecided[0]
-        return f"What it cost cannot be told without intervals: {measure.title}, {_arrow(measure, gap)}"
-    return f"Beside it: {useful[0][0].title}, {_arrow(*useful[0])}"
+    if undecided := by_verdict["no interval"]:
+        return f"What it cost cannot be told without intervals: {_moved(*undecided[0])}"
+    return f"Beside it: {_moved(*useful[0])}"
 
 
-def _counts(pairs: list[tuple[Measure, Gap]]) -> str:
+def _counts(pairs: list[Pair]) -> str:
     parts = []
-    for kind, one, name in (
-        ("bias", "measure of bias", "measures of bias"),
-        ("utility", "measure of utility", "measures of utility"),
-        ("information", "probe", "probes"),
-    ):
+    for kind, (one, several) in _COUNTED.items():
         found = [gap.verdict for measure, gap in pairs if measure.kind == kind and gap.verdict in JUDGED]
-        if not found and kind != "information":
-            parts.append(f"no {name} were judged")
-        if not found:
-            continue
-        names = {"improved": "improved", "worse": "got worse", "no clear change": "did not clearly change"}
-        names["no interval"] = "cannot be decided"
-        counts = [f"{found.count(key)} {text}" for key, text in names.items() if key in found]
-        parts.append(f"of {len(found)} {name if len(found) > 1 else one}, {', '.join(counts)}")
+        counts = ", ".join(f"{found.count(verdict)} {text}" for verdict, text in JUDGED.items() if verdict in found)
+        if found:
+            parts.append(f"of {len(found)} {several if len(found) > 1 else one}, {counts}")
+        elif kind != "information":
+            parts.append(f"no {several} were judged")
     return capital("; ".join(parts)) + "."
 
 
 def _beside(record: Record) -> Iterator[str]:
     """How the method did against every model but the original; models that it cannot be told from come last."""
     method, alike = record.arm("method"), []
-    for arm in record.arms:
-        if method is None or arm.name == method.name or arm.role == "original":
+    for arm in record.arms if method else ():
+        gaps = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
+        if arm.role == "original":
             continue
-        found = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
-        better, worse = (
-            " · ".join(short_title(measure) for measure, gap in found if gap.verdict == verdict)
-            for verdict in ("improved", "worse")
-        )
-        rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in found)
-        if better or worse:
-            said = [f"clearly better on {better}"] if better else []
-            said += [f"clearly worse on {worse}"] if worse else []
-            said += [f"no clear difference on {rest} more"] if rest else []
-            yield f"Against {arm.title}: {'; '.join(said)}."
+        said = []
+        for verdict, word in (("improved", "better"), ("worse", "worse")):
+            if titles := [short_title(measure) for measure, gap in gaps if gap.verdict == verdict]:
+                said.append(f"clearly {word} on {' · '.join(titles)}")
+        rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in gaps)
+        if said:
+            more = [f"no clear difference on {rest} more"] if rest else []
+            yield f"Against {arm.title}: {'; '.join(said + more)}."
         elif rest:
             alike.append(arm.title)
     if alike:
@@ -288,37 +289,23 @@ def short_title(measure: Measure) -> str:
     return measure.title if found is None else f"{found[1]}{found[2] or ''}"
 
 
-def _cautions(record: Record, pairs: list[tuple[Measure, Gap]]) -> Iterator[str]:
-    control, method = record.arm("control"), record.arm("method")
+def _cautions(record: Record, pairs: list[Pair]) -> Iterator[str]:
+    original, method, control = (record.arm(role) for role in ("original", "method", "control"))
     if control is None:
         yield record.no_control or (
             "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
             "change any training on these data would have made."
         )
-    else:
-        yield from _control_cautions(record, pairs, method, control)
-    if not any(measure.kind == "utility" for measure, _ in pairs):
-        yield "No utility was compared, so it stays open what the change cost."
-    original = record.arm("original")
-    if lost := [m.title for m in record.measures if original and original.name in m.values and not _has(m, method)]:
-        yield f"Measured before but not after: {' · '.join(lost)}."
-
-
-def _has(measure: Measure, arm: Arm | None) -> bool:
-    return arm is not None and arm.name in measure.values
-
-
-def _control_cautions(
-    record: Record, pairs: list[tuple[Measure, Gap]], method: Arm | None, control: Arm
-) -> Iterator[str]:
-    against = {measure.id: gap for measure, _ in pairs if (gap := record.gap(measure, method, control))}
-    same = [
-        short_title(measure)
-        for measure, gap in pairs
-        if gap.verdict == "improved" and measure.id in against and against[measure.id].verdict != "improved"
-    ]
+    beside = {measure.id: record.gap(measure, method, control) for measure, _ in pairs}
+    better = [measure for measure, gap in pairs if gap.verdict == "improved"]
+    same = [short_title(m) for m in better if (gap := beside[m.id]) and gap.verdict != "improved"]
     if same:
         yield (
             f"The method is not clearly better than the control on: {' · '.join(same)}. There the improvement may come "
             "from the training as such."
         )
+    if not any(measure.kind == "utility" for measure, _ in pairs):
+        yield "No utility was compared, so it stays open what the change cost."
+    sides = [{m.title for m in record.measures if arm and arm.name in m.values} for arm in (original, method)]
+    if lost := [m.title for m in record.measures if m.title in sides[0] - sides[1]]:
+        yield f"Measured before but not after: {' · '.join(lost)}."

@@ -1,12 +1,14 @@
-"""The tables of a record, for every form of a report: what was measured, all models, comparisons, what is special."""
+"""The tables of a record, for every form of a report: what was measured, all models, comparisons, what is special.
+
+A cell is text; what stands below its first line is shown in smaller letters, or behind it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from hf_fairness.record import Arm, Gap, Measure, Record
-from hf_fairness.report.summary import change_text, main_pairs
+from hf_fairness.record import Arm, Gap, Measure, Record, Table
+from hf_fairness.report.summary import change_text, main_pairs, p_text
 from hf_fairness.report.text import ABSENT, format_change, format_interval, format_number
 
 KINDS = {
@@ -23,52 +25,19 @@ DIRECTIONS = {
     "none": "no verdict",
 }
 MARKS = {"improved": "✓", "worse": "✗", "no clear change": "≈", "no interval": "?"}
-#: The verdict of a comparison with another model than the original.
-BESIDE = {
-    "improved": "better",
-    "worse": "worse",
-    "no clear change": "no clear difference",
-    "no interval": "no interval",
-}
+#: The verdict of a comparison with another model than the original, where it has other words.
+BESIDE = {"improved": "better", "no clear change": "no clear difference"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell.
-
-    Attributes:
-        text: what stands in it.
-        small: what stands below it, in smaller letters.
-        mark: a verdict, for its colour; else empty.
-    """
-
-    text: str
-    small: tuple[str, ...] = ()
-    mark: str = ""
-
-    def __str__(self) -> str:
-        return " ".join(filter(None, (self.text, *self.small)))
-
-
-@dataclass(frozen=True)
-class Grid:
-    """One table: its title, heading, rows, and how to read it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-
-
-def grids(record: Record) -> list[Grid]:
-    """All tables of a record in the order of the report; what has no rows is left out."""
-    found = [_measured(record, kind) for kind in KINDS]
-    found += [_all_arms(record), _comparisons(record)]
-    found += [
-        Grid(table.title, table.rows[0], tuple(tuple(map(Cell, row)) for row in table.rows[1:]), table.note)
-        for table in record.tables
-    ]
-    return [grid for grid in found if grid.rows]
+def tables(record: Record) -> list[Table]:
+    """All tables of a record in the order of the report, each with its heading first; what has no rows is left out."""
+    head = heading(record)
+    rows = {measure.id: cells(record, measure) for measure in record.measures}
+    found = []
+    for kind, title in KINDS.items():
+        shown = [rows[measure.id] for measure in record.measures if measure.kind == kind and rows[measure.id]]
+        found.append(Table(title, (head, *shown)))
+    return [table for table in (*found, _all_arms(record), _comparisons(record), *record.tables) if len(table.rows) > 1]
 
 
 def shown_arms(record: Record) -> list[Arm]:
@@ -80,33 +49,38 @@ def shown_arms(record: Record) -> list[Arm]:
     return [arm for arm in roles if arm is not None]
 
 
-def _measured(record: Record, kind: str) -> Grid:
-    arms, compared = shown_arms(record), any(True for _ in main_pairs(record))
-    control = record.arm("control") if compared else None
-    head = ["Measure", *(arm.title for arm in arms), *(["Change"] if compared else []), "Ideal"]
-    head += ["Verdict"] if compared else []
-    head += ["Against control"] if control else []
-    rows = []
-    for measure in record.measures:
-        if measure.kind != kind or not any(arm.name in measure.values for arm in arms):
-            continue
-        row = [Cell(measure.title, tuple(filter(None, (measure.sample, _part(measure), *_extras(measure, arms)))))]
-        row += [_value(measure, arm) for arm in arms]
-        gap = record.gap(measure, record.arm("method"), record.arm("original"))
-        row += [Cell(change_text(measure, gap) if gap else ABSENT)] if compared else []
-        ideal = f"chance ({format_number(measure.ideal)})" if measure.direction == "chance" else ABSENT
-        ideal = f"{measure.ideal:g}" if measure.ideal is not None and measure.direction != "chance" else ideal
-        row += [Cell(ideal, (DIRECTIONS[measure.direction],))]
-        row += [_verdict(gap)] if compared else []
-        if control:
-            beside = record.gap(measure, record.arm("method"), control)
-            row += [Cell(BESIDE.get(beside.verdict, beside.verdict), _paired(beside)) if beside else Cell(ABSENT)]
-        rows.append(tuple(row))
-    return Grid(KINDS[kind], tuple(head), tuple(rows))
+def heading(record: Record) -> tuple[str, ...]:
+    """Heading of the cells of a measure."""
+    compared = any(True for _ in main_pairs(record))
+    more = ["Change", "Ideal", "Verdict"] if compared else ["Ideal"]
+    beside = ["Against control"] if compared and record.arm("control") else []
+    return ("Measure", *(arm.title for arm in shown_arms(record)), *more, *beside)
 
 
-def _part(measure: Measure) -> str:
-    return "validation data, which chose the model" if measure.part == "validation" else ""
+def cells(record: Record, measure: Measure) -> tuple[str, ...]:
+    """The cells of a measure below :func:`heading`; empty where no model that is shown has a value."""
+    arms, head = shown_arms(record), heading(record)
+    if not any(arm.name in measure.values for arm in arms):
+        return ()
+    chose = "validation data, which chose the model" if measure.part == "validation" else ""
+    title = _lines(" ".join(measure.title.split()), measure.sample, chose, *_extras(measure, arms))
+    ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
+    ideal = f"chance ({format_number(measure.ideal)})" if measure.direction == "chance" else ideal
+    method, control = record.arm("method"), record.arm("control")
+    gap, beside = record.gap(measure, method, record.arm("original")), record.gap(measure, method, control)
+    found = [title, *(_value(measure, arm) for arm in arms), _lines(ideal, DIRECTIONS[measure.direction])]
+    if "Change" in head[len(arms) + 1 :]:
+        found.insert(-1, change_text(measure, gap) if gap else ABSENT)
+        found.append(
+            _lines(f"{MARKS.get(gap.verdict, '')} {gap.verdict}".strip(), gap.basis) if gap else "no comparison"
+        )
+    if len(found) < len(head):
+        found.append(_lines(BESIDE.get(beside.verdict, beside.verdict), _paired(beside)) if beside else ABSENT)
+    return tuple(found)
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
 
 
 def _extras(measure: Measure, arms: list[Arm]) -> Iterator[str]:
@@ -115,33 +89,20 @@ def _extras(measure: Measure, arms: list[Arm]) -> Iterator[str]:
         yield f"{name} " + " → ".join(format_number(value.extras.get(name)) for value in values)
 
 
-def _value(measure: Measure, arm: Arm) -> Cell:
+def _value(measure: Measure, arm: Arm) -> str:
     value = measure.values.get(arm.name)
-    return Cell(ABSENT) if value is None else Cell(format_number(value.value), _ends(format_interval(value.ci95)))
+    return ABSENT if value is None else _lines(format_number(value.value), format_interval(value.ci95))
 
 
-def _ends(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()
-
-
-def _verdict(gap: Gap | None) -> Cell:
-    if gap is None:
-        return Cell("no comparison")
-    text = f"{MARKS[gap.verdict]} {gap.verdict}" if gap.verdict in MARKS else gap.verdict
-    return Cell(text, (gap.basis,), gap.verdict.replace(" ", "-"))
-
-
-def _all_arms(record: Record) -> Grid:
+def _all_arms(record: Record) -> Table:
     """Every model on every measure that is no part of another, where the main tables cannot show all models."""
-    if len(record.arms) == len(shown_arms(record)):
-        return Grid("", (), ())
-    rows = []
-    for key in dict.fromkeys(key for arm in record.arms for key, value in arm.training.items() if _simple(value)):
-        rows.append((Cell(key.replace("_", " ")), *(Cell(_plain(arm.training.get(key))) for arm in record.arms)))
-    for measure in record.measures:
-        if not measure.detail:
-            rows.append((Cell(measure.title), *(_value(measure, arm) for arm in record.arms)))
-    return Grid("All models", ("Measure", *(arm.title for arm in record.arms)), tuple(rows))
+    rows = [("Measure", *(arm.title for arm in record.arms))]
+    if len(record.arms) > len(shown_arms(record)):
+        trained = dict.fromkeys(key for arm in record.arms for key, value in arm.training.items() if _simple(value))
+        rows += [(key.replace("_", " "), *(_plain(arm.training.get(key)) for arm in record.arms)) for key in trained]
+        whole = [measure for measure in record.measures if not measure.detail]
+        rows += [(measure.title, *(_value(measure, arm) for arm in record.arms)) for measure in whole]
+    return Table("All models", tuple(rows))
 
 
 def _simple(value: object) -> bool:
@@ -154,37 +115,22 @@ def _plain(value: object) -> str:
     return ABSENT if value is None else f"{value:,.0f}" if isinstance(value, (int, float)) else str(value)
 
 
-def _comparisons(record: Record) -> Grid:
+def _comparisons(record: Record) -> Table:
     """Comparisons that the main tables do not hold."""
     method, original, control = (record.arm(role) for role in ("method", "original", "control"))
-    main = {(arm.name, other.name) for arm in (method,) for other in (original, control) if arm and other}
-    titles, names = {m.id: m for m in record.measures}, {arm.name: arm.title for arm in record.arms}
-    rows = []
+    main = {(method.name, other.name) for other in (original, control) if method and other}
+    measures, names = {measure.id: measure for measure in record.measures}, {a.name: a.title for a in record.arms}
+    rows = [("Measure", "Models", "Difference", "p", "The first is")]
     for gap in record.gaps:
-        measure = titles[gap.measure]
-        if (gap.arm, gap.against) in main or measure.detail or gap.verdict == "not judged":
-            continue
-        verdict = BESIDE.get(gap.verdict, gap.verdict)
-        difference = Cell(format_number(gap.difference), _ends(format_interval(gap.ci95)))
-        models = f"{names[gap.arm]} against {names[gap.against]}"
-        rows.append((Cell(measure.title), Cell(models), difference, Cell(_p_value(gap)), Cell(verdict)))
-    return Grid("Other comparisons", ("Measure", "Models", "Difference", "p", "The first is"), tuple(rows))
+        measure = measures[gap.measure]
+        if (gap.arm, gap.against) not in main and not measure.detail and gap.verdict != "not judged":
+            difference = _lines(format_number(gap.difference), format_interval(gap.ci95))
+            models = f"{names[gap.arm]} against {names[gap.against]}"
+            rows.append((measure.title, models, difference, p_text(gap), BESIDE.get(gap.verdict, gap.verdict)))
+    return Table("Other comparisons", tuple(rows))
 
 
-def _paired(gap: Gap) -> tuple[str, ...]:
+def _paired(gap: Gap) -> str:
     """What a paired comparison found: the difference with its interval, and the p-value; empty where there was none."""
-    if gap.ci95 is None:
-        return ()
-    p = f", p = {_p_value(gap)}" if gap.p_value is not None else ""
-    return (f"{format_change(gap.difference, None)} {format_interval(gap.ci95)}{p}",)
-
-
-def _p_value(gap: Gap) -> str:
-    if gap.p_value is None:
-        return ""
-    return f"{gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
-
-
-def text_rows(grid: Grid) -> list[list[str]]:
-    """Heading and rows of a table as text."""
-    return [list(grid.head), *([str(cell) for cell in row] for row in grid.rows)]
+    p_value = f", p = {p_text(gap)}" if p_text(gap) else ""
+    return f"{format_change(gap.difference, None)} {format_interval(gap.ci95)}{p_value}" if gap.ci95 else ""

@@ -6,9 +6,8 @@ import shutil
 import textwrap
 
 from hf_fairness.record import Record
-from hf_fairness.report.summary import Summary, main_pairs, summarize
-from hf_fairness.report.tables import MARKS, shown_arms
-from hf_fairness.report.text import ABSENT, format_interval, format_number
+from hf_fairness.report.summary import summarize
+from hf_fairness.report.tables import cells, heading, shown_arms
 from hf_fairness.results import columns
 
 #: Longest title in a table.
@@ -29,50 +28,29 @@ def text_report(record: Record, *, width: int | None = None) -> str:
     """
     width = width or min(shutil.get_terminal_size((100, 24)).columns, 120)
     summary = summarize(record)
-    blocks = [_wrapped(summary.headline, width), _table(record)]
-    if summary.counts:
-        blocks.append(_wrapped(summary.counts, width))
-    blocks += [block for block in _findings(summary, width) if block]
+
+    def wrapped(text: str, mark: str = "") -> str:
+        indent = " " * len(mark)
+        return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
+
+    blocks = [wrapped(summary.headline), _table(record), wrapped(summary.counts)]
+    blocks += ["No measure got clearly worse."] if summary.counts and not summary.worse else []
+    for title, items in (("Got clearly worse:", summary.worse), ("Beside the others:", summary.others)):
+        blocks += ["\n".join([title, *(wrapped(item, "  - ") for item in items)])] if items else []
+    blocks += [wrapped(f"Caution. {item}") for item in summary.cautions]
     text = "\n\n".join(filter(None, blocks))
-    return "".join(
-        letter for letter in text if letter.isprintable() or letter in _BLANKS
-    )  # a name commands no terminal
-
-
-def _wrapped(text: str, width: int, mark: str = "") -> str:
-    indent = " " * len(mark)
-    return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def _findings(summary: Summary, width: int) -> list[str]:
-    lists = [("Got clearly worse:", summary.worse), ("Beside the others:", summary.others)]
-    found = ["\n".join([title, *(_wrapped(item, width, "  - ") for item in items)]) for title, items in lists if items]
-    found.insert(0, "" if summary.worse or not summary.counts else "No measure got clearly worse.")
-    return [*found, *(_wrapped(f"Caution. {item}", width) for item in summary.cautions)]
+    return "".join(c for c in text if c.isprintable() or c in _BLANKS)  # a name commands no terminal
 
 
 def _table(record: Record) -> str:
     """One line a measure: values with intervals, the ideal, the verdict."""
-    arms, gaps = shown_arms(record), {measure.id: gap for measure, gap in main_pairs(record)}
-    rows = [["measure", *(arm.title for arm in arms), "ideal", *(["verdict"] if gaps else [])]]
-    for measure in record.measures:
-        values = [measure.values.get(arm.name) for arm in arms]
-        if not any(values):
-            continue
-        title = " ".join(measure.title.split())
-        title = (
-            title if len(title) <= WIDEST else f"{title[: WIDEST // 2]}…{title[-WIDEST // 2 + 1 :]}"
-        )  # sets come last
-        cells = [
-            ABSENT
-            if value is None
-            else " ".join(filter(None, (format_number(value.value), format_interval(value.ci95))))
-            for value in values
-        ]
-        ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
-        gap = gaps.get(measure.id)
-        verdict = "" if gap is None else f"{MARKS.get(gap.verdict, ' ')} {gap.verdict}"
-        rows.append([title, *cells, ideal, *([verdict] if gaps else [])])
-    if len(rows) == 1:
-        return ""
-    return "\n".join(columns(rows))
+    head, n_arms = heading(record), len(shown_arms(record))
+    last = [place for place in range(n_arms + 1, len(head)) if head[place] in ("Ideal", "Verdict")]
+    rows = [["measure", *head[1 : n_arms + 1], *(head[place].lower() for place in last)]]
+    for row in filter(None, (cells(record, measure) for measure in record.measures)):
+        title, *said = (row[place].split("\n")[0] for place in (0, *last))
+        if len(title) > WIDEST:  # names of sets come last
+            title = f"{title[: WIDEST // 2]}…{title[-WIDEST // 2 + 1 :]}"
+        rows.append([title, *(cell.replace("\n", " ") for cell in row[1 : n_arms + 1])])
+        rows[-1] += ["" if cell == "no comparison" else cell for cell in said]
+    return "\n".join(columns(rows)) if len(rows) > 1 else ""

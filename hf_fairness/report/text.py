@@ -52,6 +52,11 @@ def format_value(value: float | None, ends: Interval | None) -> str:
     return f"{format_number(value)} {format_interval(ends)}".strip()
 
 
+def joined(value: object) -> str:
+    """A value, or a list of them, as text."""
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 def format_percent(fraction: float | None) -> str:
     """A signed percentage, one decimal below 10 %."""
     if fraction is None:

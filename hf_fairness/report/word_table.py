@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from functools import partial
 from typing import Any
 
+from hf_fairness.report.html import from_template
 from hf_fairness.report.markdown import markdown_table
-from hf_fairness.report.text import ABSENT
 
 #: Colours of the negative and the positive side, as red, green, blue: they differ for every kind of colour vision.
 COLOURS = ((0, 114, 178), (213, 94, 0))
 #: Opacity of the strongest colour; the page shows through, so that its text colour stays readable on it.
 STRONGEST = 0.55
-
-_STYLE = """
-.word-bias { color-scheme: light dark; color: CanvasText; font: 1rem/1.6 system-ui, sans-serif; max-width: 46rem; }
-.word-bias p { overflow-wrap: anywhere; }
-.word-bias table { border-collapse: collapse; font-size: .92rem; }
-.word-bias caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-.word-bias th, .word-bias td { padding: .2rem .8rem .2rem .3rem; border-bottom: 1px solid #8888; text-align: right;
-  font-variant-numeric: tabular-nums; }
-.word-bias th:first-child { text-align: left; font-weight: 500; overflow-wrap: anywhere; }
-.word-bias tfoot th, .word-bias thead th { font-weight: 600; }
-.word-bias mark { color: inherit; padding: .1rem .25rem; border-radius: .25rem; }
-.word-bias .out { text-decoration: underline dotted; text-underline-offset: .2em; }
-"""
 
 
 def top_texts_table(lists: Mapping[str, Sequence[tuple[str, float]]]) -> str:
@@ -58,23 +45,6 @@ def _number(value: float, places: int = 5) -> str:
     return f"{value:.{places}f}".replace("-", "−") if round(value, places) else "0"
 
 
-def _mark(row: Mapping[str, Any], scale: float) -> str:
-    word, weighted = escape(str(row["word"])), float(row["weighted"])
-    if row.get("excluded"):
-        return f'<mark class="out" style="background: none" title="on the exclusion list">{word}</mark>'
-    return f'<mark style="{_colour(weighted, scale)}" title="{_number(weighted)}">{word}</mark>'
-
-
-def _line(row: Mapping[str, Any], scale: float) -> str:
-    bias = "0 (exclusion list)" if row.get("excluded") else _number(float(row["bias"]))
-    cells = [f"{100 * float(row['importance']):.2f} %", bias, _number(float(row["weighted"]))]
-    if not row.get("known", True):
-        cells = [ABSENT, ABSENT, "0 (no vector)"]
-    numbers = "".join(f"<td>{cell}</td>" for cell in cells[:2])
-    colour = _colour(float(row["weighted"]), scale)
-    return f'<tr><th scope="row">{escape(str(row["word"]))}</th>{numbers}<td style="{colour}">{cells[2]}</td></tr>'
-
-
 def word_table_html(
     tables: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
@@ -99,6 +69,7 @@ def word_table_html(
 
     Raises:
         ValueError: no table, no groups, or a scale that is not positive.
+        ImportError: jinja2 (the extra ``report``) is not installed.
 
     Source:
         Dolci et al. 2023, tables 2 and 12.
@@ -120,30 +91,12 @@ def word_table_html(
         raise ValueError(f"scale must be positive; got {scale}.")
     largest = max((abs(float(row["weighted"])) for table in items for row in table["rows"]), default=0.0)
     limit = largest if scale is None else scale
-    legend = "".join(
-        f' <mark style="{_colour(sign * limit, limit)}">{escape(name)} ({_number(sign * limit)})</mark>'
-        for sign, name in zip((-1.0, 1.0), names, strict=True)
-    )
-    parts = [f"<p>Weighted bias:{legend} <mark class='out' style='background: none'>on the exclusion list</mark></p>"]
-    for table in items:
-        words = " ".join(_mark(row, limit) for row in table["rows"])
-        sums = "".join(
-            f'<tr><th scope="row" colspan="3">Overall {escape(name)} bias</th>'
-            f"<td>{_number(float(table[name]))}</td></tr>"
-            for name in reversed(names)
-        )
-        heads = "".join(f'<th scope="col">{head}</th>' for head in ("Word", "Importance", "Bias", "Weighted bias"))
-        body = "".join(_line(row, limit) for row in table["rows"])
-        parts.append(
-            f"<p>{words}</p><table><caption>{escape(str(table['text']))}</caption><thead><tr>{heads}</tr></thead>"
-            f"<tbody>{body}</tbody><tfoot>{sums}</tfoot></table>"
-        )
-    fragment = f'<section class="word-bias"><style>{_STYLE}</style>{"".join(parts)}</section>'
-    if not page:
-        return fragment
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Bias score by word</title></head><body>{fragment}</body></html>\n"
+    return from_template(
+        "word_table",
+        tables=items,
+        groups=names,
+        legend=[(names[0], -limit), (names[1], limit)],
+        colour=partial(_colour, scale=limit),
+        number=_number,
+        page=page,
     )
