@@ -17,17 +17,23 @@ from typing import Any
 
 from hf_fairness.record import Record, plain
 from hf_fairness.report.audit_record import audit_record
+from hf_fairness.report.bias_score import (
+    refinement_plot,
+    refinement_table,
+    save_scree_plot,
+    scree_plot,
+    top_texts_table,
+    word_table_html,
+    write_histogram,
+)
 from hf_fairness.report.card import card_metadata, card_section, model_index_entries
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
 from hf_fairness.report.plots import figures
 from hf_fairness.report.projection import project
-from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
-from hf_fairness.report.scree import save_scree_plot, scree_plot
 from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.terminal import text_report
-from hf_fairness.report.word_table import top_texts_table, word_table_html
 from hf_fairness.runs import Run, atomic_write_text
 from hf_fairness.utils import FairnessWarning
 
@@ -84,24 +90,18 @@ def write_report(
                 FairnessWarning,
                 stacklevel=2,
             )
-    texts = {
-        "json": ("record.json", _json(record.to_json())),
-        "markdown": ("report.md", card_section(record, texts=True)),
-    }
+    texts = {"json": ("record.json", record.to_json()), "markdown": ("report.md", card_section(record, texts=True))}
     if html:
         pictures = figures(record)
         texts["html"] = ("report.html", render_html(record, pictures))
         texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in pictures.items()}
     if result is not None:
-        texts["results"] = ("results.json", _json(plain(result)))
+        texts["results"] = ("results.json", plain(result))
     for name, text in texts.values():
+        if not isinstance(text, str):  # in the order of the value: reports list facts, and colour groups, in that order
+            text = json.dumps(text, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         atomic_write_text(folder / name, text)
     return {kind: folder / name for kind, (name, _) in texts.items()}
-
-
-def _json(value: Any) -> str:
-    """JSON in the order of the value: reports list facts, and colour groups, in that order."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def stage_report(

@@ -11,7 +11,7 @@ from datasets import Dataset
 
 from hf_fairness import FairnessWarning
 from hf_fairness.refine import PERCENTILES, compensate, describe, replace, subtract
-from hf_fairness.report.refinement import refinement_plot, refinement_table, write_histogram
+from hf_fairness.report.bias_score import refinement_plot, refinement_table, write_histogram
 
 TEXTS = {"text_columns": ["premise", "hypothesis"]}
 SCORES = {"score_columns": ["premise_bias_absolute", "hypothesis_bias_absolute"]}

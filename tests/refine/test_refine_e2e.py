@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset
 from hf_fairness.measure.encoder.bias_direction import bias_direction
 from hf_fairness.measure.encoder.bias_score import BiasScore
 from hf_fairness.refine import PERCENTILES, compensate, describe, random_subtract, replace, split, subtract
-from hf_fairness.report.refinement import write_histogram
+from hf_fairness.report.bias_score import write_histogram
 
 LABELS = ["entailment", "neutral", "contradiction"]
 

@@ -9,9 +9,9 @@ import re
 import pytest
 
 from hf_fairness.report import audit_record, card_section, render_html
+from hf_fairness.report.bias_score import top_texts_table
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
-from hf_fairness.report.word_table import top_texts_table
 
 NASTY = [
     "a\n\n# Heading",

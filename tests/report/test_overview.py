@@ -9,7 +9,7 @@ import pytest
 
 from hf_fairness.record import Measure
 from hf_fairness.report import audit_record, render_html
-from hf_fairness.report.overview import MOST, Strip, strips
+from hf_fairness.report.html import MOST, Strip, strips
 from support.tiny_record import LESS, MORE, SAME, measure, record
 
 
@@ -30,7 +30,7 @@ def test_each_row_has_its_own_axis():
     big = {"original": (200.0, 100.0, 300.0), "ours": (100.0, 50.0, 150.0)}
     rows = strips(record(measure("small", **small), measure("big", **big)))
     assert [row.points[-1].at for row in rows] == [rows[0].points[-1].at] * 2  # the same shares of both axes
-    assert [(row.left, row.right) for row in rows] == [("0.0000", "0.0030"), ("0", "300")]
+    assert [row.ends for row in rows] == [("0.0000", "0.0030"), ("0", "300")]
 
 
 def test_places_follow_the_values_and_their_intervals():

@@ -16,7 +16,7 @@ import pytest
 
 from hf_fairness.record import Record, Table
 from hf_fairness.report import audit_record, plain, render_html, write_report
-from hf_fairness.report.overview import strips
+from hf_fairness.report.html import strips
 from hf_fairness.report.plots import loss_figure
 from hf_fairness.report.text import format_interval, format_number
 from support.tiny_record import LESS, measure, record

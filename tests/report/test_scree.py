@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hf_fairness.measure.encoder.bias_direction import bias_direction
-from hf_fairness.report.scree import save_scree_plot, scree_plot
+from hf_fairness.report.bias_score import save_scree_plot, scree_plot
 
 TEN = [0.58, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.03, 0.02, 0.01]
 

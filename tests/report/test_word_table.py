@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from hf_fairness.measure.encoder.bias_score import bias_score, most_biased, word_table
-from hf_fairness.report.word_table import top_texts_table, word_table_html
+from hf_fairness.report.bias_score import top_texts_table, word_table_html
 
 VECTORS = {"he": [-1.0, 0.0], "she": [1.0, 0.0], "pink": [0.6, 0.8], "boxer": [-0.3, 0.9], "the": [0.0, 1.0]}
 GROUPS = ["male", "female"]
