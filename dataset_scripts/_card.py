@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.dataset_scripts._description import Column, Description
-from hf_fairness.report.dataset_card import size_category, table
-from hf_fairness.report.markdown import bullets, escape_markdown
+from hf_fairness.report.dataset_card import size_category
+from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetCard
@@ -94,8 +94,8 @@ def _body(name: str, about: Description, built: Mapping[str, BuiltConfig]) -> st
         "## Use",
         _code("python", _USE.format(place=place_of(name), config=next(iter(built)))),
         "## Configurations and splits",
-        table(("Configuration", "What it is"), [(config, about.configs[config].about) for config in built]),
-        table(("Configuration", "Split", "Rows"), counts),
+        markdown_table([("Configuration", "What it is"), *((config, about.configs[config].about) for config in built)]),
+        markdown_table([("Configuration", "Split", "Rows"), *counts]),
         "## Columns",
         *_columns(about, built),
         "## Known defects",
@@ -104,7 +104,7 @@ def _body(name: str, about: Description, built: Mapping[str, BuiltConfig]) -> st
         bullets(about.prohibited),
         "## Source",
         f"<{about.homepage}> {escape_markdown(about.obtain)}".strip(),
-        table(("Raw file", "Configurations", "SHA-256", "Known beforehand"), _raws(about, built)),
+        markdown_table([("Raw file", "Configurations", "SHA-256", "Known beforehand"), *_raws(about, built)]),
         "## Licence",
         " ".join(licence),
         "## Citation",
@@ -122,7 +122,7 @@ def _columns(about: Description, built: Mapping[str, BuiltConfig]) -> list[str]:
     shapes: dict[str, list[str]] = {}
     for config in built:
         columns = [(key, _type(column), column.about) for key, column in about.columns_of(config).items()]
-        shapes.setdefault(table(("Column", "Type", "What it holds"), columns), []).append(config)
+        shapes.setdefault(markdown_table([("Column", "Type", "What it holds"), *columns]), []).append(config)
     parts = []
     for text, configs in shapes.items():
         if len(shapes) > 1:

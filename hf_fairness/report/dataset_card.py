@@ -135,11 +135,11 @@ def _body(made: Derivation) -> str:
             ("## How to load it", code_block(load, made.repo_id)),
             ("## Not checked, and limits", bullets([*made.limits, *LIMITS[0 if made.attribute else 1 :]])),
             ("## Licence", licence),
-            ("## How it was made", table(("Setting", "Value"), _settings(made))),
-            ("## Counts", table(("What", "Number"), flat_counts(made.counts))),
+            ("## How it was made", markdown_table([("Setting", "Value"), *_settings(made)])),
+            ("## Counts", markdown_table([("What", "Number"), *flat_counts(made.counts)])),
             ("## Example", bullets(f"{label}: {text}" for label, text in made.example.items())),
             ("## Terms", _terms(made.attribute, made.names) if made.attribute else ""),
-            ("## Versions", table(("Package", "Version"), list(made.versions.items()))),
+            ("## Versions", markdown_table([("Package", "Version"), *made.versions.items()])),
         ]
     )
 
@@ -167,8 +167,3 @@ def flat_counts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Counts as lines of label and number, nested ones with the label of their group before them."""
     flat = leaves(values, ": ", lambda key, value: False)
     return [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in flat]
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table; empty without rows."""
-    return markdown_table([head, *rows]) if rows else ""

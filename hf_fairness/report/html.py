@@ -28,48 +28,37 @@ EDGE = 4
 
 
 @dataclass(frozen=True)
-class Point:
-    """A value on the axis of its row, in per cent of the axis from the left.
-
-    Attributes:
-        role: of the arm: original, method, control ...
-        title: of the arm.
-        at: its place; ``low`` and ``high`` are those of its interval, None without one.
-        text: number and interval.
-    """
-
-    role: str
-    title: str
-    at: float | None
-    low: float | None
-    high: float | None
-    text: str
-
-
-@dataclass(frozen=True)
 class Strip:
     """One row of the first picture: a measure on an axis of its own, from the original to the method.
 
     Attributes:
-        title: of the measure.
-        points: of the models, the last one on top.
-        ideal: place of the ideal value; None where there is none, or where it is far off the axis.
-        start: place of the original's value, where it is known; ``end``: of the method's.
+        measure: of the row.
+        arms: models in the order in which they are drawn, the last one on top.
+        axis: numbers at the left and the right end of the axis.
         verdict: of the method against the original; empty without one.
-        ends: numbers at the left and the right end of the axis.
-        note: the ideal in words.
-        description: the row in words.
     """
 
-    title: str
-    points: tuple[Point, ...]
-    ideal: float | None
-    start: float | None
-    end: float | None
+    measure: Measure
+    arms: tuple[Arm, ...]
+    axis: Interval
     verdict: str
-    ends: tuple[str, str]
-    note: str
-    description: str
+
+    def at(self, value: float | None) -> float | None:
+        """Place of a number, in per cent of the axis from the left; None for one that lies off it."""
+        low, high = self.axis
+        if value is None or not low <= value <= high:
+            return None
+        return round(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low), 2)
+
+    def of(self, role: str) -> float | None:
+        """Place of the model of a role."""
+        values = (self.measure.values[arm.name].value for arm in self.arms if arm.role == role)
+        return self.at(next(values, None))
+
+    def ends(self) -> list[str]:
+        """Both ends of the axis, with the digits that tell them apart."""
+        digits = min(max(0, 1 - math.floor(math.log10(self.axis[1] - self.axis[0]))), 6)
+        return [f"{end:.{digits}f}".replace("-", "−") for end in self.axis]
 
 
 def strips(record: Record) -> list[Strip]:
@@ -77,52 +66,20 @@ def strips(record: Record) -> list[Strip]:
 
     Where all measures of bias are parts of others, the parts are shown.
     """
-    known = [m for m in record.measures if m.kind in KINDS and m.part == "test" and _drawn_arms(record, m)]
+    arms = sorted(shown_arms(record), key=lambda arm: ORDER.get(arm.role, 3))
+    known = [
+        m for m in record.measures if m.kind in KINDS and m.part == "test" and any(a.name in m.values for a in arms)
+    ]
     whole = [measure for measure in known if not measure.detail]
     if not any(measure.kind == "bias" for measure in whole):
         whole += [measure for measure in known if measure.kind == "bias"]
     verdicts = {measure.id: gap.verdict for measure, gap in main_pairs(record)}
-    shown = sorted(whole, key=lambda measure: KINDS.index(measure.kind))[:MOST]
-    return [_strip(record, measure, verdicts.get(measure.id, "")) for measure in shown]
-
-
-def _drawn_arms(record: Record, measure: Measure) -> list[Arm]:
-    return sorted(
-        (arm for arm in shown_arms(record) if arm.name in measure.values), key=lambda arm: ORDER.get(arm.role, 3)
-    )
-
-
-def _strip(record: Record, measure: Measure, verdict: str) -> Strip:
-    arms = _drawn_arms(record, measure)
-    low, high = _limits(measure, [measure.values[arm.name] for arm in arms])
-
-    def place(value: float | None) -> float | None:
-        if value is None or not low <= value <= high:
-            return None
-        return round(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low), 2)
-
-    points = []
-    for arm in arms:
-        value = measure.values[arm.name]
-        first, last = value.ci95 or (None, None)
-        at, text = place(value.value), with_interval(value)
-        points.append(Point(arm.role, arm.title, at, place(first), place(last), text))
-    sides = {point.role: point.at for point in points}
-    note = ideal_text(measure)
-    said = "; ".join(filter(None, (*(f"{point.title} {point.text}" for point in points), note)))
-    digits = min(max(0, 1 - math.floor(math.log10(high - low))), 6)  # they tell the ends of the axis apart
-    left, right = (f"{end:.{digits}f}".replace("-", "−") for end in (low, high))
-    return Strip(
-        title=capital(measure.title),
-        points=tuple(points),
-        ideal=place(measure.ideal),
-        start=sides.get("original"),
-        end=sides.get("method"),
-        verdict=verdict,
-        ends=(left, right),
-        note=note,
-        description=f"{measure.title}: {said}",
-    )
+    found = []
+    for measure in sorted(whole, key=lambda measure: KINDS.index(measure.kind))[:MOST]:
+        drawn = tuple(arm for arm in arms if arm.name in measure.values)
+        axis = _limits(measure, [measure.values[arm.name] for arm in drawn])
+        found.append(Strip(measure, drawn, axis, verdicts.get(measure.id, "")))
+    return found
 
 
 def _limits(measure: Measure, values: list[Value]) -> Interval:
@@ -160,6 +117,9 @@ def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> s
         subject=[f"{key}: {joined(value)}" for key, value in record.subject.items()],
         summary=summary,
         strips=strips(record),
+        capital=capital,
+        ideal_text=ideal_text,
+        with_interval=with_interval,
         shown=shown_arms(record),
         findings=finding_lists(summary),
         disclaimer=DISCLAIMER,

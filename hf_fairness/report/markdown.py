@@ -69,7 +69,7 @@ def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False, rule
     """
     write = _own_markup if trusted else escape_markdown
     lines = [f"| {' | '.join(map(write, row))} |" for row in rows]
-    return "\n".join([lines[0], f"|{f'{rule}|' * len(rows[0])}", *lines[1:]])
+    return "\n".join([lines[0], f"|{f'{rule}|' * len(rows[0])}", *lines[1:]]) if len(rows) > 1 else ""
 
 
 def _own_markup(cell: object) -> str:

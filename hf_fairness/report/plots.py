@@ -173,6 +173,8 @@ def _lines(axes: Any, data: Figure, styles: Styles) -> None:
         axes.plot(xs, ys, color=color, marker=shape, markersize=3.5, label=short_label(name))
         ends = [point for point in points if len(point) == 4 and None not in point]
         axes.vlines([p[0] for p in ends], [p[2] for p in ends], [p[3] for p in ends], color=color, lw=0.7, alpha=0.6)
+    if all(float(x).is_integer() for points in data["series"].values() for x, *_ in points):
+        axes.locator_params(axis="x", integer=True)
 
 
 def _scatter(axes: Any, data: Figure, styles: Styles) -> None:

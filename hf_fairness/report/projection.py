@@ -38,9 +38,7 @@ def _checked(embeddings: Mapping[str, ArrayLike], name: str) -> Groups:
 
 def _sampled(groups: Groups, max_points: int, seed: int) -> Groups:
     """At most ``max_points`` rows a group; groups of equal length keep the same rows: versions match."""
-    generator = np.random.default_rng(seed)
-    sizes = dict.fromkeys(len(rows) for rows in groups.values())
-    chosen = {n: np.sort(generator.permutation(n)[:max_points]) for n in sizes}
+    chosen = {n: np.sort(np.random.default_rng(seed).permutation(n)[:max_points]) for n in map(len, groups.values())}
     return {group: rows[chosen[len(rows)]] for group, rows in groups.items()}
 
 

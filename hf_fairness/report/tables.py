@@ -42,11 +42,9 @@ def tables(record: Record) -> list[Table]:
 
 def shown_arms(record: Record) -> list[Arm]:
     """The models of the main tables: original, method and control, or all where they are few."""
-    if len(record.arms) <= 3:
-        order = {"original": 0, "method": 1, "control": 2}
-        return sorted(record.arms, key=lambda arm: order.get(arm.role, 3))
     roles = (record.arm("original"), record.arm("method"), record.arm("control"))
-    return [arm for arm in roles if arm is not None]
+    main = [arm for arm in roles if arm is not None]
+    return main if len(record.arms) > 3 else [*main, *(arm for arm in record.arms if arm not in main)]
 
 
 def heading(record: Record) -> tuple[str, ...]:
