@@ -8,6 +8,7 @@ import textwrap
 from hf_fairness.record import Record
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.tables import cells, heading, shown_arms
+from hf_fairness.report.text import ABSENT
 from hf_fairness.results import columns
 
 #: Longest title in a table.
@@ -44,13 +45,16 @@ def text_report(record: Record, *, width: int | None = None) -> str:
 
 def _table(record: Record) -> str:
     """One line a measure: values with intervals, the ideal, the verdict."""
-    head, n_arms = heading(record), len(shown_arms(record))
-    last = [place for place in range(n_arms + 1, len(head)) if head[place] in ("Ideal", "Verdict")]
-    rows = [["measure", *head[1 : n_arms + 1], *(head[place].lower() for place in last)]]
-    for row in filter(None, (cells(record, measure) for measure in record.measures)):
-        title, *said = (row[place].split("\n")[0] for place in (0, *last))
+    arms, head = shown_arms(record), heading(record)
+    place = head.index("Verdict", len(arms)) if "Verdict" in head[len(arms) :] else None
+    rows = [["measure", *(arm.title for arm in arms), "ideal", *(["verdict"] if place else [])]]
+    for measure in record.measures:
+        title, *row = cells(record, measure) or [""]
+        title = title.split("\n")[0]
         if len(title) > WIDEST:  # names of sets come last
             title = f"{title[: WIDEST // 2]}…{title[-WIDEST // 2 + 1 :]}"
-        rows.append([title, *(cell.replace("\n", " ") for cell in row[1 : n_arms + 1])])
-        rows[-1] += ["" if cell == "no comparison" else cell for cell in said]
+        values = [cell.replace("\n", " ") for cell in row[: len(arms)]]
+        ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
+        verdict = [row[place - 1].split("\n")[0].replace("no comparison", "")] if place and row else []
+        rows += [[title, *values, ideal, *verdict]] if row else []
     return "\n".join(columns(rows)) if len(rows) > 1 else ""
