@@ -124,7 +124,9 @@ def audit_drawn(sides: Sides, loss_curve: Any = None) -> dict[str, Any]:
     loss = loss_figure(loss_curve or ())
     return {
         "figures": {
-            **map_figures({arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")}, titles),
+            **map_figures(
+                {arm: audit["projection"] for arm, audit in sides.items() if audit.get("projection")}, titles
+            ),
             **({"loss": loss} if loss else {}),
         },
         "texts": {
@@ -135,8 +137,7 @@ def audit_drawn(sides: Sides, loss_curve: Any = None) -> dict[str, Any]:
 
 
 def _title(arm: str, audit: Mapping[str, Any], *, compared: bool) -> tuple[str, Role, str]:
-    titles = {"before": "before", "after": "after" if compared else "measured"}
-    return titles[arm], ARMS[arm], display_name(audit.get("model", ""))
+    return arm if compared else "measured", ARMS[arm], display_name(audit.get("model", ""))
 
 
 def audit_measures(sides: Sides) -> Iterator[Measure]:
