@@ -125,9 +125,10 @@ def open_pretrained(
     device: str | torch.device | None = None,
     lacking: str = "warn",
     may_lack: tuple[str, ...] = (),
+    to_train: bool = False,
     **options: Any,
 ) -> Any:
-    """A model of a Hub id or a folder.
+    """A model of a Hub id or a folder; within a command, one that is only read is opened once (`opened_once`).
 
     Args:
         auto_class: name in transformers, for example ``"AutoModelForMaskedLM"``.
@@ -137,6 +138,7 @@ def open_pretrained(
         lacking: what is done about weights that the checkpoint lacks, which are drawn at random: ``"warn"``,
             ``"refuse"``, or ``"take"`` for a model that is going to be trained.
         may_lack: parts of the names of weights that may be missing.
+        to_train: whether it will be changed: it is opened anew then, whoever has it open.
         **options: for ``from_pretrained``.
 
     Raises:
@@ -149,16 +151,23 @@ def open_pretrained(
     wanted, numbers = WANTED[auto_class], as_dtype(dtype)
     if numbers is not None:
         options["dtype"] = numbers
-    with opening(source, wanted):
-        model, report = getattr(transformers, auto_class).from_pretrained(
-            str(source), trust_remote_code=False, output_loading_info=True, **options
-        )
-    missing = sorted(key for key in report["missing_keys"] if not any(part in key for part in may_lack))
-    if missing and lacking != "take":
-        found = f"{len(missing)} weights are not in the checkpoint and were drawn at random, for example {missing[0]}."
-        if lacking == "refuse":
-            raise ValueError(f"{source} is not trained as {wanted}: {found}")
-        warnings.warn(f"{source}: {found} As {wanted} it gives chance.", FairnessWarning, stacklevel=4)
+
+    def load() -> Any:
+        with opening(source, wanted):
+            model, report = getattr(transformers, auto_class).from_pretrained(
+                str(source), trust_remote_code=False, output_loading_info=True, **options
+            )
+        missing = sorted(key for key in report["missing_keys"] if not any(part in key for part in may_lack))
+        if missing and lacking != "take":
+            found = (
+                f"{len(missing)} weights are not in the checkpoint and were drawn at random, for example {missing[0]}."
+            )
+            if lacking == "refuse":
+                raise ValueError(f"{source} is not trained as {wanted}: {found}")
+            warnings.warn(f"{source}: {found} As {wanted} it gives chance.", FairnessWarning, stacklevel=4)
+        return model
+
+    model = load() if to_train else for_reading(auto_class, source, (lacking, may_lack, options), load)
     return model if device is None else model.to(device)
 
 
@@ -231,7 +240,7 @@ def for_reading(kind: str, source: str | Path, options: Any, open_it: Callable[[
         kind: what opens it.
         source: id or folder; a folder that was written anew meanwhile is opened anew.
         options: what else decides what is opened.
-        open_it: opens it; returns a module, or a tuple that begins with one.
+        open_it: opens it.
     """
     if _kept is None:
         return open_it()
@@ -246,9 +255,8 @@ def for_reading(kind: str, source: str | Path, options: Any, open_it: Callable[[
     return found
 
 
-def _size(opened: Any) -> int:
+def _size(model: Any) -> int:
     """Bytes of the weights of a model."""
-    model = opened[0] if isinstance(opened, tuple) else opened
     return sum(weights.numel() * weights.element_size() for weights in model.parameters())
 
 
@@ -266,7 +274,7 @@ def trainable(auto_class: str, source: Any, **options: Any) -> Any:
     import transformers
 
     if isinstance(source, (str, Path)):
-        return open_pretrained(auto_class, source, lacking="take", **options)
+        return open_pretrained(auto_class, source, lacking="take", to_train=True, **options)
     if is_a(source, "transformers", "PretrainedConfig"):
         with foreign_code_refused(type(source).__name__):
             return getattr(transformers, auto_class).from_config(copy.deepcopy(source), trust_remote_code=False)

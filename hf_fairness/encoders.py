@@ -214,9 +214,7 @@ def _open_bare(
     name: str, tokenizer: Any, normalize: bool | None, run: dict[str, Any], pool: dict[str, Any], dtype: Any
 ) -> BaseEncoder:
     """Open a folder or id without modules.json as AutoModel and pooling."""
-    model = for_reading(
-        "AutoModel", name, dtype, lambda: open_pretrained("AutoModel", name, dtype=dtype, may_lack=("pooler",))
-    )
+    model = open_pretrained("AutoModel", name, dtype=dtype, may_lack=("pooler",))
     tokens = find_tokenizer(name, tokenizer)
     scaled = normalize is None or normalize
     logger.info(

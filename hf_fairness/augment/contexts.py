@@ -57,7 +57,7 @@ def _quoted_title(scan: Scan, index: int) -> bool:
 
 
 def _before_name(scan: Scan, start: int, end: int) -> bool:
-    return not scan.in_headline(scan.at(start)) and _before_capital(scan, start, _NO_SURNAMES)
+    return _before_capital(scan, start, _NO_SURNAMES) and not scan.in_headline(scan.at(start))
 
 
 def _title_before(scan: Scan, start: int, end: int) -> bool:
@@ -184,18 +184,8 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
     "common_word": _common_word,
 }
 
-#: Contexts that hold only if one of some words follows.
-_OPENERS = {"verb": _OBJECTS, "before_of": _BEFORE_OF}
-
 #: Contexts that hold for words with a capital letter only.
 CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper"})
 
 #: The same for ``when``: a title is a title in a headline too.
 WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}
-
-
-def openers(conditions: Collection[str]) -> frozenset[str] | None:
-    """Words of which one must follow before any of the contexts can hold; None where that is not known."""
-    if not _OPENERS.keys() >= set(conditions):
-        return None
-    return frozenset[str]().union(*(_OPENERS[name] for name in conditions))

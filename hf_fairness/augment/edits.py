@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
 from json.encoder import encode_basestring as _quote
 from typing import NamedTuple
-
-from hf_fairness.augment.memory import Memory
 
 
 class Edit(NamedTuple):
@@ -39,19 +38,16 @@ class Edit(NamedTuple):
 def dump_edits(edits: Iterable[Edit]) -> str:
     """Write edits as the JSON string of an ``edits`` column; ``"[]"`` for none."""
     items = [  # written by hand: json.dumps takes longer than the rewrite itself
-        f'{{"span": [{edit[0]}, {edit[1]}], {_describe[edit[2:]]}}}' for edit in edits
+        f'{{"span": [{edit.start}, {edit.end}], {describe(*edit[2:])}}}' for edit in edits
     ]
     return f"[{', '.join(items)}]"
 
 
-def describe(fields: tuple[str, ...]) -> str:
-    """What an ``edits`` column holds of an edit beside its place: source, target, direction, and column if any."""
-    source, target, direction, column = map(_quote, fields)
-    rest = f'"from": {source}, "to": {target}, "direction": {direction}'
-    return f'{rest}, "column": {column}' if fields[3] else rest
-
-
-_describe = Memory(describe)
+@functools.lru_cache(maxsize=1 << 14)
+def describe(source: str, target: str, direction: str, column: str) -> str:
+    """What an ``edits`` column holds of an edit beside its place."""
+    rest = f'"from": {_quote(source)}, "to": {_quote(target)}, "direction": {_quote(direction)}'
+    return f'{rest}, "column": {_quote(column)}' if column else rest
 
 
 def parse_edits(text: str) -> list[Edit]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.attributes.terms import pronoun_concepts
 from hf_fairness.augment import contexts, pronouns, quick_pronouns
-from hf_fairness.augment.edits import Edit, dump_edits
+from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.language import DOUBTS, looks_english
 from hf_fairness.augment.lexicon import Candidate, Hit, Reading, TermFinder, candidates, name_concepts
-from hf_fairness.augment.rendering import counterparts_for, render, render_quickly, write_quickly
+from hf_fairness.augment.rendering import render, write
 from hf_fairness.augment.scan import Scan
 
 #: Languages that have a rule engine, with the check that a text is in it.
@@ -75,7 +74,7 @@ class Engine:
             cases = {option.cell: option for option in options}
         if not conditions and not cases:
             return options[0]
-        return Reading(options, cases, frozenset(cases), contexts.openers(conditions))
+        return Reading(options, cases, frozenset(cases))
 
     def find(self, text: str, tagger: Tagger | None = None) -> tuple[list[Hit], Scan | None]:
         """Terms of a text, in order, without those that are protected or part of a name.
@@ -88,15 +87,10 @@ class Engine:
         Returns:
             The hits, and the tokens of the text if they were needed to find them.
         """
-        places, scan = self._find(text, tagger)
-        return [Hit(*place) for place in places], scan
-
-    def _find(self, text: str, tagger: Tagger | None) -> tuple[Sequence[Any], Scan | None]:
-        """The same with plain tuples for the hits: most swaps need no more."""
-        places, undecided, words, doubtful = self._terms.find(text)
-        if not places or (doubtful and not self._in_language(text, words)):
+        hits, words, doubtful = self._terms.find(text)
+        if not hits or (doubtful and not self._in_language(text, words)):
             return [], None
-        return _decide(text, places, undecided, tagger) if undecided else (places, None)
+        return _decide(text, hits, tagger)
 
     def render(
         self,
@@ -107,15 +101,12 @@ class Engine:
         plural: bool = True,
     ) -> tuple[str, list[Edit]]:
         """Write a text with the terms of other groups; :func:`.rendering.render` explains the arguments."""
-        hits, scan = found
-        return render_quickly(text, hits, target) or render(text, hits, scan, target, pronouns_as, plural)
+        return render(text, *found, target, pronouns_as, plural)
 
     def swap(self, text: str, target: Mapping[str, str], tagger: Tagger | None = None) -> tuple[str, list[Edit]]:
         """Find and render in one go."""
-        places, scan = self._find(text, tagger)
-        if not places:
-            return text, []
-        return render_quickly(text, places, target) or render(text, [Hit(*place) for place in places], scan, target)
+        hits, scan = self.find(text, tagger)
+        return render(text, hits, scan, target) if hits else (text, [])
 
     def swap_all(
         self, texts: Iterable[str], target: Mapping[str, str], tagger: Tagger | None = None
@@ -123,48 +114,36 @@ class Engine:
         """The same for many texts, with the values of an ``edits`` column."""
         rewritten: list[str] = []
         records: list[str] = []
-        find, counterparts = self._find, counterparts_for(target)
         for text in texts:
-            places, scan = find(text, tagger)
-            quick = write_quickly(text, places, counterparts) if places else (text, "[]")
-            if quick is None:
-                new, edits = render(text, [Hit(*place) for place in places], scan, target)
-                quick = new, dump_edits(edits)
-            rewritten.append(quick[0])
-            records.append(quick[1])
+            hits, scan = self.find(text, tagger)
+            new, record = write(text, hits, scan, target) if hits else (text, "[]")
+            rewritten.append(new)
+            records.append(record)
         return rewritten, records
 
 
-def _decide(
-    text: str, places: list[Any], undecided: Sequence[int], tagger: Tagger | None
-) -> tuple[list[Any], Scan | None]:
+def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hit], Scan | None]:
     """Let the context settle the open terms; gives the hits, and the tokens of the text if they were needed."""
     scan: Scan | None = None
     tags: dict[tuple[int, int], str] | None = None
-    all_terms = True
-    for i in undecided:
-        start, end, reading = places[i]
+    hits: list[Hit] = []
+    for hit in found:
+        start, end, reading = hit
+        if isinstance(reading, Candidate):
+            hits.append(hit)
+            continue
         candidate: Candidate | None = None
         if tagger and reading.cases:
             tags = {(a, b): tag for a, b, tag in tagger(text)} if tags is None else tags
             candidate = reading.cases.get(pronouns.tagged(tags.get((start, end), ""), reading.cells))
-        candidate = candidate or _read_quickly(reading, text, start, end)
+        if candidate is None and reading.cases:
+            candidate = reading.cases.get(quick_pronouns.resolve_quickly(text, start, end, reading.cells))
         if candidate is None:
             scan = scan or Scan(text)
             candidate = _read_in_context(reading, scan, start, end)
-            all_terms = all_terms and candidate is not None
-        places[i] = (start, end, candidate)
-    return places if all_terms else [place for place in places if place[2] is not None], scan
-
-
-def _read_quickly(reading: Reading, text: str, start: int, end: int) -> Candidate | None:
-    """The candidate where the words beside the term settle it, None where it takes the tokens of the text."""
-    if reading.cases:
-        return reading.cases.get(quick_pronouns.resolve_quickly(text, start, end, reading.cells))
-    if reading.openers is not None:
-        word = quick_pronouns.next_word(text, end)
-        return None if word is None or word in reading.openers else reading.options[0]
-    return None
+        if candidate is not None:
+            hits.append(Hit(start, end, candidate))
+    return hits, scan
 
 
 def _read_in_context(reading: Reading, scan: Scan, start: int, end: int) -> Candidate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
-from hf_fairness.augment.memory import Memory
 from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
@@ -95,21 +95,19 @@ class Reading:
         options: the candidates, those with a condition first.
         cases: case -> candidate, for a pronoun of several cases; empty for other terms.
         cells: those cases.
-        openers: words of which one must follow before any context can hold; None where that is not known.
     """
 
     options: tuple[Candidate, ...]
     cases: Mapping[str, Candidate]
     cells: frozenset[str]
-    openers: frozenset[str] | None
 
 
 class Hit(NamedTuple):
-    """A term at a place of a text, with the candidate that spelling or context chose."""
+    """A term at a place of a text, with the candidate that its spelling or the context chose."""
 
     start: int
     end: int
-    candidate: Candidate
+    candidate: Any
 
 
 #: What a spelling means: settled, to be settled by the context, or no term.
@@ -142,40 +140,35 @@ class TermFinder:
         self._heads = frozenset(lowered | self._longer.keys() | doubts)
         self._rare = frozenset(self._longer)
         self._doubts = doubts
-        self._readings = Memory(read)
+        self._read = functools.lru_cache(maxsize=1 << 14)(read)
 
-    def find(self, text: str) -> tuple[list[Any], list[int], list[str], bool]:
+    def find(self, text: str) -> tuple[list[Hit], list[str], bool]:
         """Find the terms of a text.
 
         Returns:
-            The terms in order, as plain tuples of what a :class:`Hit` holds; the positions among them of those that
-            are open, whose candidate is a :class:`Reading`; the words of the text in lower case, if it has terms; and
-            whether it may be in another language.
+            The terms in order; those that are open have a :class:`Reading` for a candidate; the words of the text in
+            lower case, if it has terms; and whether it may be in another language.
         """
         if not text.isascii():
             hits = self._search(text)
-            return hits, _open(hits), _WORD.findall(text.lower()) if hits else [], True
+            return hits, _WORD.findall(text.lower()) if hits else [], True
         plain = f" {text.encode().translate(_PLAIN).decode()} "
         words = plain.split()
         heads = self._heads
         found = [word for word in words if word in heads]
         if not found:
-            return [], [], words, False
+            return [], words, False
         doubtful = "'" in text or not self._doubts.isdisjoint(found)
         if "@" in text or "://" in text or (not self._rare.isdisjoint(found) and self._may_hold_longer(text, found)):
-            hits = self._search(text)
-            return hits, _open(hits), words, doubtful
-        hits, undecided = [], []
-        readings, end = self._readings, 0
+            return self._search(text), words, doubtful
+        hits, end = [], 0
         for word in found:
             start = plain.find(f" {word} ", end)
             end = start + len(word)
-            reading = readings[text[start:end]]
+            reading = self._read(text[start:end])
             if reading is not None:
-                if reading.__class__ is Reading:
-                    undecided.append(len(hits))
-                hits.append((start, end, reading))
-        return hits, undecided, words, doubtful
+                hits.append(Hit(start, end, reading))
+        return hits, words, doubtful
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
         lower, longer = text.lower(), self._longer
@@ -185,7 +178,7 @@ class TermFinder:
                     return True
         return False
 
-    def _search(self, text: str) -> list[Any]:
+    def _search(self, text: str) -> list[Hit]:
         lower = lower_case(text)
         spans = [match.span() for match in self._pattern.finditer(lower)]
         if spans and "://" in text:
@@ -193,12 +186,8 @@ class TermFinder:
             starts = [start for start, _ in links]
             before = [bisect_right(starts, start) - 1 for start, _ in spans]  # of the link that begins last
             spans = [span for span, link in zip(spans, before, strict=True) if link < 0 or span[0] >= links[link][1]]
-        readings = ((start, end, self._readings[text[start:end]]) for start, end in spans)
-        return [(start, end, reading) for start, end, reading in readings if reading is not None]
-
-
-def _open(hits: Sequence[Any]) -> list[int]:
-    return [i for i, hit in enumerate(hits) if hit[2].__class__ is Reading]
+        hits = [Hit(start, end, self._read(text[start:end])) for start, end in spans]
+        return [hit for hit in hits if hit.candidate is not None]
 
 
 def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:

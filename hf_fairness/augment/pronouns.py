@@ -32,6 +32,8 @@ _TAGS = {
     OBJECT_OR_DETERMINER: {"PRP": OBJECT, "PRP$": DETERMINER},
     DETERMINER_OR_PRONOUN: {"PRP": PRONOUN},
 }
+_BEFORE_PARTICIPLE = en.CAUSATIVE_VERBS | en.SENSE_VERBS
+_PLAIN_GIFTS = en.GIFTS - en.GIFT_MODIFIERS
 CLAUSE_SUBJECTS = en.PRONOUNS | en.DETERMINERS
 _ADJECTIVE_LIKE = ("ing", "al", "ed", "ous", "ful", "ive", "ic", "y", "est", "er", "s")
 _NO_BOUNDARY = frozenset("$£€#@<&")
@@ -63,9 +65,11 @@ def tagged(tag: str, cells: frozenset[str]) -> str:
 
 def _boundary(scan: Scan, index: int) -> bool:
     """Whether the phrase ends before this token."""
+    if scan.is_word(index):
+        return False
     if scan.low(index) == "." and scan.low(index + 1)[:1].isdigit() and scan.ends[index] == scan.starts[index + 1]:
         return False  # .45
-    return not scan.is_word(index) and scan.low(index) not in _NO_BOUNDARY and not scan.opens(index)
+    return scan.low(index) not in _NO_BOUNDARY and not scan.opens(index)
 
 
 def _bracketed(scan: Scan, index: int) -> bool:
@@ -90,12 +94,12 @@ def _closed(scan: Scan, index: int) -> bool:
 
 def _slash_partner(scan: Scan, index: int) -> int | None:
     """Token after the partner in *her/his work* or *her or his work*; None when there is no partner."""
-    between, partner = scan.low(index + 1), scan.low(index + 2)
+    if scan.low(index + 1) not in ("/", "or", "and", "&"):
+        return None
+    partner = scan.low(index + 2)
     if partner == scan.low(index):  # her and her friends: two persons, or one and what is hers
         return None
-    if between in ("/", "or", "and", "&") and partner in ("his", "her", "their", "your", "my", "our"):
-        return index + 3
-    return None
+    return index + 3 if partner in ("his", "her", "their", "your", "my", "our") else None
 
 
 def object_or_determiner(scan: Scan, index: int, end: int) -> str:
@@ -176,12 +180,12 @@ def _object_before_content(scan: Scan, index: int, word: str, before: str) -> bo
             "left",
             "leave",
         )
-    if scan.capital(index + 1) and not scan.in_headline(index) and before in en.CALL_VERBS:
+    if before in en.CALL_VERBS and scan.capital(index + 1) and not scan.in_headline(index):
         return True
     if before in en.TELL_VERBS and scan.capital(index + 1) and _names_subject(scan, index + 1):
         return True
     participle = (word.endswith("ed") and word not in en.ED_NOUNS) or word in en.PARTICIPLES
-    if before in en.CAUSATIVE_VERBS | en.SENSE_VERBS and participle and _closed(scan, after):
+    if before in _BEFORE_PARTICIPLE and participle and _closed(scan, after):
         return True
     if before in en.MAKE_VERBS and word.endswith(en.ADJECTIVE_ENDINGS) and _closed(scan, after):
         return True
@@ -217,7 +221,7 @@ def _gift(scan: Scan, index: int, before: str) -> bool:
         return False
     if word in en.GIFTS:
         return word not in en.GIFT_MODIFIERS or not _closed(scan, index + 1)
-    if after in en.GIFTS - en.GIFT_MODIFIERS and after != "time" and before in en.GIVE_STRICTLY:
+    if after in _PLAIN_GIFTS and after != "time" and before in en.GIVE_STRICTLY:
         return True
     if before in en.HAND_OVER_VERBS and not word.endswith(_ADJECTIVE_LIKE) and _given(scan, index + 1):
         return True  # gives her night terrors

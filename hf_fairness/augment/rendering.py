@@ -6,86 +6,17 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import agreement
-from hf_fairness.augment.edits import Edit, describe
+from hf_fairness.augment.edits import Edit, describe, dump_edits
 from hf_fairness.augment.lexicon import Candidate, Hit
-from hf_fairness.augment.memory import Memory
 from hf_fairness.augment.scan import Scan
 
 _LINK = re.compile(r"(?:['’]s?)? ?(?:/|\b(?:and|or)\b) ?")
-_LONGEST_LINK = len("'s and ") + 1
+_LONGEST_LINK = len("'s and ")
 _LONGEST_ONE = len(" every ")
 _ARTICLE = re.compile(r"\b[Aa][Nn]?\s+$")
-
-
-#: What is written for a term, group of the term, group that is written, what an ``edits`` column holds of the edit
-#: beside its place, and whether all around the term stays as it is. A plain tuple: a named one is slower to unpack.
-Counterpart = tuple[str, str, str, str, bool]
-
-#: Source and candidate of a term -> its counterpart.
-Counterparts = Memory[tuple[str, Candidate], Counterpart]
-
-
-def write_quickly(text: str, hits: Sequence[Any], counterparts: Counterparts) -> tuple[str, str] | None:
-    """What :func:`render` gives, where no word but the terms can change, with the edits as JSON; None where one might.
-
-    Args:
-        text: the source text.
-        hits: its terms, in order; plain tuples will do.
-        counterparts: of :func:`counterparts_for`.
-    """
-    written, records = "", ""
-    done, last, left, right = 0, -_LONGEST_LINK, "", ""
-    for start, end, candidate in hits:
-        source = text[start:end]
-        new, group, to, record, steady = counterparts[source, candidate]
-        if not steady or (start - last < _LONGEST_LINK and left != group and right == to):
-            return None  # an article may follow suit, or two terms may become one
-        last, left, right = end, group, to
-        if new != source:
-            written += text[done:start] + new
-            records += f', {{"span": [{start}, {end}], {record}}}'
-            done = end
-    return written + text[done:], f"[{records[2:]}]"
-
-
-def render_quickly(text: str, hits: Sequence[Any], target: Mapping[str, str]) -> tuple[str, list[Edit]] | None:
-    """The same with the edits as such, for a group of a term -> group to write."""
-    counterparts = counterparts_for(target)
-    quick = write_quickly(text, hits, counterparts)
-    if quick is None:
-        return None
-    edits: list[Edit] = []
-    for start, end, candidate in hits:
-        source = text[start:end]
-        new, group, to, _, _ = counterparts[source, candidate]
-        if new != source:
-            edits.append(Edit(start, end, source, new, f"{group}->{to}"))
-    return quick[0], edits
-
-
-def counterparts_for(target: Mapping[str, str]) -> Counterparts:
-    """The counterparts of terms, for a group of a term -> group to write."""
-    return _counterparts[tuple(target.items())]
-
-
-def _counterpart(target: Mapping[str, str], key: tuple[str, Candidate]) -> Counterpart:
-    source, candidate = key
-    group = candidate.group
-    to = target.get(group, group)
-    if to == group:
-        return source, group, group, "", True
-    new = match_case(source, candidate.form, candidate.concept.forms[to][candidate.slot])
-    steady = bool(new) and to != NEUTRAL and not agreement.article_differs(source, new)
-    return new, group, to, describe((source, new, f"{group}->{to}", "")), steady
-
-
-_counterparts = Memory[tuple[tuple[str, str], ...], Counterparts](
-    lambda target: Memory(functools.partial(_counterpart, dict(target))), size=64
-)
 
 
 def render(
@@ -111,23 +42,55 @@ def render(
     """
     changes: list[tuple[int, int, str, str]] = []
     for hit in hits:
-        group = target.get(hit.candidate.group)
-        if group is None or group == hit.candidate.group:
+        start, end, candidate = hit
+        group = target.get(candidate.group)
+        if group is None or group == candidate.group:
             continue
-        source = text[hit.start : hit.end]
-        form = hit.candidate.concept.forms[group][hit.candidate.slot]
-        if pronouns_as and group == NEUTRAL and hit.candidate.concept.category == "pronoun":
-            form = pronouns_as[hit.candidate.cell]
-        direction = f"{hit.candidate.group}->{group}"
-        new = match_case(source, hit.candidate.form, form)
-        verbs = plural and group == NEUTRAL and hit.candidate.cell == "subject"
-        if verbs or _ARTICLE.search(text, max(0, hit.start - 4), hit.start):
+        new, direction, _, steady = _counterpart(text[start:end], candidate, group)
+        if pronouns_as and group == NEUTRAL and candidate.concept.category == "pronoun":
+            new = match_case(text[start:end], candidate.form, pronouns_as[candidate.cell])
+        verbs = plural and group == NEUTRAL and candidate.cell == "subject"
+        if verbs or (not steady and _ARTICLE.search(text, max(0, start - 4), start)):
             scan = scan or Scan(text)
             changes += [(*change, direction) for change in _follow_ups(scan, hit, new, verbs=verbs)]
-        changes.append((hit.start, _deletion_end(text, hit.end) if not new else hit.end, new, direction))
+        changes.append((start, _deletion_end(text, end) if not new else end, new, direction))
     if len(hits) > 1:
         changes = _collapse(text, hits, changes, target)
     return _apply(text, changes)
+
+
+def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str, str]) -> tuple[str, str]:
+    """What :func:`render` gives, with the edits as the JSON string of an ``edits`` column.
+
+    Where no word but the terms can change, which is most texts, no edits are made first: a swap of news then takes 4.7
+    times as long as a plain dictionary swap, else 6.3 times. A test holds the two together.
+    """
+    written, records = "", ""
+    done, last, left, right = 0, -len(text) - _LONGEST_LINK, "", ""
+    for start, end, candidate in hits:
+        source, group = text[start:end], candidate.group
+        to = target.get(group, group)
+        new, _, record, steady = _counterpart(source, candidate, to)
+        if not steady or (start - last <= _LONGEST_LINK and left != group and right == to):
+            rendered, edits = render(text, hits, scan, target)  # an article follows suit, or two terms become one
+            return rendered, dump_edits(edits)
+        last, left, right = end, group, to
+        if new != source:
+            written += text[done:start] + new
+            records += f', {{"span": [{start}, {end}], {record}}}'
+            done = end
+    return written + text[done:], f"[{records[2:]}]"
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _counterpart(source: str, candidate: Candidate, group: str) -> tuple[str, str, str, bool]:
+    """What a group has in the place of a term, direction and record of the edit, and whether all around it stays."""
+    direction = f"{candidate.group}->{group}"
+    if group == candidate.group:
+        return source, direction, "", True
+    new = match_case(source, candidate.form, candidate.concept.forms[group][candidate.slot])
+    steady = bool(new) and group != NEUTRAL and not agreement.article_differs(source, new)
+    return new, direction, describe(source, new, direction, ""), steady
 
 
 def match_case(source: str, form: str, new: str) -> str:
@@ -177,18 +140,20 @@ def _deletion_end(text: str, end: int) -> int:
 def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str, list[Edit]]:
     pieces: list[str] = []
     edits: list[Edit] = []
-    done, first_word = 0, len(text) - len(text.lstrip())
+    done = 0
     for start, end, new, direction in sorted(changes):
-        if start < done or text[start:end] == new:
+        source = text[start:end]
+        if start < done or source == new:
             continue
-        if not new and start <= first_word:  # a deleted first word hands on its capital
+        if not new and not text[:start].strip():  # a deleted first word hands on its capital
             follower = text[end : end + 1]
-            if follower.islower() and text[start : start + 1].isupper():
+            if follower.islower() and source[:1].isupper():
                 new, end = follower.upper(), end + 1
-        pieces += [text[done:start], new]
-        edits.append(Edit(start, end, text[start:end], new, direction))
+                source = text[start:end]
+        pieces += (text[done:start], new)
+        edits.append(Edit(start, end, source, new, direction))
         done = end
-    return "".join([*pieces, text[done:]]), edits
+    return "".join(pieces) + text[done:], edits
 
 
 def _collapse(
@@ -198,6 +163,8 @@ def _collapse(
     written = {change[0]: change for change in changes}
     merged: list[tuple[int, int, str, str]] = []
     for first, second in itertools.pairwise(hits):
+        if second.start - first.end > _LONGEST_LINK:
+            continue
         between = text[first.end : second.start]
         if not _LINK.fullmatch(between) or first.candidate.group == second.candidate.group:
             continue

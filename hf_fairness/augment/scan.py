@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hf_fairness.augment import english as en
 
-TOKEN = re.compile(r"(\w+(?:['’\-‑]\w+)*|[^\w\s])")
+TOKEN = re.compile(r"(\w++(?:['’\-‑]\w++)*+|[^\w\s])")
 _ENDS = frozenset(".!?;…")
 _OPENING = frozenset("\"“‘'([{«")
 _LEADING = frozenset("-–—*•·|:#")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness._encoder_adapters import is_a, is_live, split_pair
-from hf_fairness._opening import find_tokenizer, for_reading, open_pretrained, opening, reference, refuse_dtype
+from hf_fairness._opening import find_tokenizer, open_pretrained, opening, reference, refuse_dtype
 from hf_fairness.encoders import as_encoder as open_encoder
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.measure.language_model.token_scores import BATCH_TOKENS, CausalModel, MaskedModel
@@ -65,13 +65,8 @@ def open_translator(
     """
     model, tokenizer = split_pair(model, tokenizer)
     if isinstance(model, (str, Path)):
-        kind = "AutoModelForSeq2SeqLM"
-
-        def open_it() -> tuple[Any, Any]:
-            return open_pretrained(kind, model, dtype=dtype), find_tokenizer(model)
-
-        opened, own = open_it() if to_train else for_reading(kind, model, dtype, open_it)
-        return opened if device is None else opened.to(device), own if tokenizer is None else tokenizer
+        opened = open_pretrained("AutoModelForSeq2SeqLM", model, dtype=dtype, device=device, to_train=to_train)
+        return opened, find_tokenizer(model, tokenizer)
     if not is_live(model):
         raise TypeError(f"model is no translator: got {type(model).__name__}. Expected an id, a folder or a model.")
     refuse_dtype(dtype)
@@ -125,9 +120,8 @@ def open_language_model(
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     kind = _class_of(config, config.architectures or [], None)
     auto_class = "AutoModelForMaskedLM" if kind is MaskedModel else "AutoModelForCausalLM"
-    opened = for_reading(
-        auto_class, source, dtype, lambda: open_pretrained(auto_class, source, dtype=dtype, lacking="refuse")
-    ).to(device or PartialState().device)
+    where = device or PartialState().device
+    opened = open_pretrained(auto_class, source, dtype=dtype, device=where, lacking="refuse")
     return kind(opened, find_tokenizer(source, tokenizer), **options)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from hf_fairness._encoder_adapters import check_texts, is_a, is_live, model_max_length, name_of, split_pair
-from hf_fairness._opening import find_tokenizer, for_reading, open_pretrained, refuse_dtype
+from hf_fairness._opening import find_tokenizer, open_pretrained, refuse_dtype
 from hf_fairness._processes import one_thread_after_fork
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.utils import progress
@@ -69,9 +69,7 @@ class Classifier:
         if isinstance(model, (str, Path)):
             where = _accelerate_device() if device is None else device
             kind = "AutoModelForSequenceClassification"
-            self.model = (
-                for_reading(kind, model, dtype, lambda: open_pretrained(kind, model, dtype=dtype)).to(where).eval()
-            )
+            self.model = open_pretrained(kind, model, dtype=dtype, device=where).eval()
             self.tokenizer = find_tokenizer(model, tokenizer)
         else:
             self.model = _unwrapped(model)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.measure.language_model.benchmark_items import say_known_defects
+from hf_fairness.measure.language_model.benchmark_items import check_source, say_known_defects
 from hf_fairness.measure.language_model.token_scores import MaskedModel
 from hf_fairness.measure.models import open_language_model
 from hf_fairness.rows import read_columns
@@ -161,10 +161,7 @@ def crows_pairs(
         >>> crows_pairs(rows, scores=[[-1.0, -2.0], [-3.0, -2.0]])["stereotype_score"]
         0.5
     """
-    if (model is None) == (scores is None):
-        raise TypeError("crows_pairs needs model=... or scores=..., one of the two.")
-    if scores is not None and model_options:
-        raise TypeError(f"{', '.join(model_options)}: options of a model, but ready scores were given.")
+    check_source("crows_pairs", model, scores, model_options)
     say_known_defects(KNOWN_DEFECTS)
     table = read_crows_pairs(rows) if isinstance(rows, (str, Path)) else rows
     wanted, optional = (KINDS, SENTENCES) if model is None else ((*SENTENCES, *KINDS), ())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hf_fairness.measure.language_model.benchmark_items import say_known_defects
+from hf_fairness.measure.language_model.benchmark_items import check_source, say_known_defects
 from hf_fairness.measure.language_model.token_scores import CausalModel, MaskedModel, Query
 from hf_fairness.measure.models import open_language_model
 from hf_fairness.rows import read_columns
@@ -231,10 +231,7 @@ def stereoset(
         >>> result["lm_score"], result["stereotype_score"], result["icat"]
         (0.5, 0.5, 0.5)
     """
-    if (model is None) == (scores is None):
-        raise TypeError("stereoset needs model=... or scores=..., one of the two.")
-    if scores is not None and model_options:
-        raise TypeError(f"{', '.join(model_options)}: options of a model, but ready scores were given.")
+    check_source("stereoset", model, scores, model_options)
     say_known_defects(KNOWN_DEFECTS)
     table = read_stereoset(rows) if isinstance(rows, (str, Path)) else rows
     columns = read_columns(table, ("target", "bias_type"), "rows")
