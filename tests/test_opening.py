@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
@@ -92,21 +93,25 @@ def test_classifiers_encoders_and_translators_are_shared_but_not_for_training(
     tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    plain = _opening.open_pretrained
 
-    def counting(kind: str, *args: Any, **options: Any) -> Any:
-        opened.append(kind)
-        return plain(kind, *args, **options)
+    def counting(kind: Any) -> Any:
+        plain = kind.from_pretrained
 
-    for module in ("hf_fairness.encoders", "hf_fairness.measure.classifier.classifier"):
-        monkeypatch.setattr(f"{module}.open_pretrained", counting)
+        def from_pretrained(*args: Any, **options: Any) -> Any:
+            opened.append(kind.__name__)
+            return plain(*args, **options)
+
+        return from_pretrained
+
+    for kind in (transformers.AutoModel, transformers.AutoModelForSequenceClassification):
+        monkeypatch.setattr(kind, "from_pretrained", counting(kind))
     with opened_once():
         assert open_classifier(tiny_bert_folder).model is open_classifier(tiny_bert_folder).model
         one, two = as_encoder(tiny_bert_folder), as_encoder(tiny_bert_folder, pooling="cls")
         assert one.model is two.model  # type: ignore[attr-defined]
         own = trainable("AutoModelForSequenceClassification", tiny_bert_folder)
         assert own is not open_classifier(tiny_bert_folder).model
-    assert sorted(opened) == ["AutoModel", "AutoModelForSequenceClassification"]
+    assert sorted(opened) == ["AutoModel", *["AutoModelForSequenceClassification"] * 2]  # the second to be trained
 
 
 def test_dtype_of_models_that_are_opened_by_name(tiny_bert_folder: Path) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hf_fairness.alignment.eflomal import eflomal
 from hf_fairness.alignment.fast_align import fast_align
-from hf_fairness.alignment.pharaoh import parse_pharaoh, read_pharaoh
-from hf_fairness.alignment.systran import systran
+from hf_fairness.alignment.installed import eflomal, parse_pharaoh, read_pharaoh, systran
 
 #: Links (source index, target index) of each sentence pair.
 Links = list[list[tuple[int, int]]]

@@ -11,8 +11,7 @@ from hf_fairness.generation.hub import HubClient
 from hf_fairness.generation.local import LocalClient
 from hf_fairness.generation.politeness import ChatError
 from hf_fairness.generation.prompts import Example, Prompt
-from hf_fairness.generation.rewrite import LLMGroupVariants, rewrite
-from hf_fairness.generation.rewriter import Rewriter
+from hf_fairness.generation.rewriter import LLMGroupVariants, Rewriter, rewrite
 from hf_fairness.generation.search import SearchResult, search_prompt
 from hf_fairness.generation.usage import Usage
 

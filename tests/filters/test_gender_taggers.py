@@ -25,7 +25,7 @@ from hf_fairness.filters import (
     gender_tagger,
     pymorphy,
 )
-from hf_fairness.filters.languages import LANGUAGE_TABLE
+from hf_fairness.filters.genders import LANGUAGE_TABLE
 from hf_fairness.filters.protocol import agreement, bare, pieces, spread
 
 LETTERS = {"male": "m", "female": "f", "neutral": "n"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.filters import Kept, OneGroup, PairLength, TooFewPairsError, drops
-from hf_fairness.filters.encoding import readable
+from hf_fairness.filters.pair_length import readable
 from hf_fairness.scores.statistics import share_interval
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import SourceGender
-from hf_fairness.filters.gfst_words import gfst_split
+from hf_fairness.filters.source import gfst_split
 
 GENDER = load_attribute("gender")
 #: Labels of the reference file.
