@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from hf_fairness.record import mapping
 from hf_fairness.report.card import HEADING, TASK_NAME
 
 _BEGIN, _END = "<!-- hf-fairness:begin -->", "<!-- hf-fairness:end -->"
@@ -105,8 +106,7 @@ def _results(entry: Mapping[str, Any]) -> list[Any]:
 
 
 def _is_ours(item: Any) -> bool:
-    task = item.get("task") if isinstance(item, dict) else None
-    return isinstance(task, dict) and task.get("name") == TASK_NAME
+    return isinstance(item, Mapping) and mapping(item, "task").get("name") == TASK_NAME
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,18 +178,13 @@ def update_card(card: str | Path, section: str, metadata: Mapping[str, Any] | No
         FileNotFoundError: the path does not exist.
         ValueError: the front matter is no YAML mapping, or its ``model-index`` no list.
     """
-    if isinstance(card, Path) or ("\n" not in card and card.endswith(".md")):
-        text = Path(card).read_bytes().decode("utf-8-sig")
-    else:
-        text = card.removeprefix("\ufeff")
-    windows = "\r\n" in text
-    text = text.replace("\r\n", "\n")
+    is_path = isinstance(card, Path) or ("\n" not in card and card.endswith(".md"))
+    read = Path(card).read_bytes().decode() if is_path else str(card)
+    text = read.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
-    source, body = ((front["yaml"] or "") + "\n", text[front.end() :]) if front else ("", text)
-    merged = _merge_front(source, metadata or {}) if (front or metadata) else ""
-    merged = merged.strip("\n")
-    new = _merge_body(body, section)
+    merged = _merge_front(f"{front['yaml'] or ''}\n" if front else "", metadata or {}).strip("\n")
+    new = _merge_body(text[front.end() :] if front else text, section)
     if merged or front:
         separator = "" if front or new.startswith("\n") else "\n"
         new = f"---\n{merged}\n---\n{separator}{new}"
-    return new.replace("\n", "\r\n") if windows else new
+    return new.replace("\n", "\r\n") if "\r\n" in read else new

@@ -219,10 +219,9 @@ def _closed(measure: Measure, gap: Gap) -> float:
 
 def _control_part(record: Record, measure: Measure) -> str:
     control = record.arm("control")
-    if control is None and record.no_control:
-        return record.no_control.rstrip(".")
     if control is None or control.name not in measure.values:
-        return "There is no control to say how much of it any training would have done"
+        unknown = "There is no control to say how much of it any training would have done"
+        return (record.no_control.rstrip(".") if control is None else "") or unknown
     gap = record.gap(measure, record.arm("method"), control)
     said = {"improved": "clearly further from the ideal", "worse": "clearly nearer to the ideal"}
     sure = said.get(gap.verdict if gap else "", "which cannot be told from it")
@@ -259,18 +258,17 @@ def _counts(pairs: list[Pair]) -> str:
 def _beside(record: Record) -> Iterator[str]:
     """How the method did against every model but the original; models that it cannot be told from come last."""
     method, alike = record.arm("method"), []
-    for arm in record.arms if method else ():
-        gaps = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
+    for arm in record.arms:
         if arm.role == "original":
             continue
+        gaps = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
         said = []
         for verdict, word in (("improved", "better"), ("worse", "worse")):
             if titles := [short_title(measure) for measure, gap in gaps if gap.verdict == verdict]:
                 said.append(f"clearly {word} on {' · '.join(titles)}")
         rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in gaps)
         if said:
-            more = [f"no clear difference on {rest} more"] if rest else []
-            yield f"Against {arm.title}: {'; '.join(said + more)}."
+            yield f"Against {arm.title}: {'; '.join([*said, *[f'no clear difference on {rest} more'] * bool(rest)])}."
         elif rest:
             alike.append(arm.title)
     if alike:
@@ -290,7 +288,7 @@ def short_title(measure: Measure) -> str:
 
 
 def _cautions(record: Record, pairs: list[Pair]) -> Iterator[str]:
-    original, method, control = (record.arm(role) for role in ("original", "method", "control"))
+    method, control = record.arm("method"), record.arm("control")
     if control is None:
         yield record.no_control or (
             "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
@@ -306,6 +304,6 @@ def _cautions(record: Record, pairs: list[Pair]) -> Iterator[str]:
         )
     if not any(measure.kind == "utility" for measure, _ in pairs):
         yield "No utility was compared, so it stays open what the change cost."
-    sides = [{m.title for m in record.measures if arm and arm.name in m.values} for arm in (original, method)]
-    if lost := [m.title for m in record.measures if m.title in sides[0] - sides[1]]:
+    before, after = pairs[0][1].against, pairs[0][1].arm
+    if lost := [m.title for m in record.measures if before in m.values and after not in m.values]:
         yield f"Measured before but not after: {' · '.join(lost)}."

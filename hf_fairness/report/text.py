@@ -61,10 +61,8 @@ def format_percent(fraction: float | None) -> str:
     """A signed percentage, one decimal below 10 %."""
     if fraction is None:
         return ""
-    percent = fraction * 100
-    text = f"{percent:+.0f}" if abs(percent) >= 10 else f"{percent:+.1f}"
-    text = "0.0" if text in {"+0.0", "-0.0"} else text
-    return f"{text}\N{NO-BREAK SPACE}%".replace("-", "−")
+    text = f"{100 * fraction:+.{0 if abs(fraction) >= 0.1 else 1}f}".replace("-", "−")
+    return f"{'0.0' if text in ('+0.0', '−0.0') else text}\N{NO-BREAK SPACE}%"
 
 
 def format_change(change: float | None, relative: float | None, *, of_size: bool = False) -> str:
@@ -93,20 +91,19 @@ def display_name(label: object) -> str:
 
 def missing_sections(audit: Mapping[str, Any]) -> list[str]:
     """What this audit left out, in words: its own list, empty sections, then numbers that were not finite."""
-    stated = audit.get("not_measured")
-    found = [str(item) for item in stated] if isinstance(stated, (list, tuple)) else []
-    found += [f"{text}: no result in this audit" for key, text in _SECTIONS.items() if not mapping(audit, key)]
-    utility = mapping(audit, "utility")
+    stated, utility = audit.get("not_measured"), mapping(audit, "utility")
     parts = (utility, *(part for part in utility.values() if isinstance(part, Mapping)))
-    if utility and all(number(part, "sts_spearman") is None for part in parts):
-        found.append("Agreement with human similarity scores: no labelled pairs were given")
+    unlabelled = utility and all(number(part, "sts_spearman") is None for part in parts)
     paths = [path for path in non_finite(audit) if not path.startswith("projection")]
-    found += [f"{path}: the result was not a finite number and is left out" for path in paths]
-    attribute = str(audit.get("attribute") or "the one named above")
-    language = str(audit.get("language") or "the one named above")
-    found.append(f"Other attributes than {attribute}, and combinations of attributes")
-    found.append(f"Other languages than {language}")
-    found.append("Effects in an application: retrieval, ranking, classification, with real users")
+    found = (
+        *(map(str, stated) if isinstance(stated, (list, tuple)) else ()),
+        *(f"{text}: no result in this audit" for key, text in _SECTIONS.items() if not mapping(audit, key)),
+        *(["Agreement with human similarity scores: no labelled pairs were given"] if unlabelled else []),
+        *(f"{path}: the result was not a finite number and is left out" for path in paths),
+        f"Other attributes than {audit.get('attribute') or 'the one named above'}, and combinations of attributes",
+        f"Other languages than {audit.get('language') or 'the one named above'}",
+        "Effects in an application: retrieval, ranking, classification, with real users",
+    )
     return list(dict.fromkeys(found))
 
 
