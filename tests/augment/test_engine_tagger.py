@@ -89,6 +89,7 @@ def test_the_rules_alone_read_winogender_as_a_perfect_tagger_would(shared):
     assert seen > 50
 
 
+@pytest.mark.whole
 def test_it_travels_and_hashes_alike(pipeline, tmp_path):
     tagger = SpacyTagger(pipeline)
     text = next(iter(HARD))

@@ -172,6 +172,7 @@ def test_the_state_holds_no_wordnet(wordnet):
     assert len(pickle.dumps(SynonymSubstitution("text", wordnet=wordnet))) < 2000
 
 
+@pytest.mark.whole
 def test_nltk_finds_its_corpus_in_a_folder_or_an_archive(wordnet, tmp_path, monkeypatch):
     import shutil
 

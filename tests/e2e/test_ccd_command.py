@@ -109,6 +109,7 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     assert not any(path.suffix in (".bin", ".pkl", ".pt") for path in published)
 
 
+@pytest.mark.whole
 def test_the_model_opens_without_our_code(finished):
     out, _ = finished
     code = (

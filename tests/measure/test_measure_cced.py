@@ -57,6 +57,7 @@ def test_change_between_models():
     assert result["n_skipped"] == 1
 
 
+@pytest.mark.whole
 def test_minilm_places_built_in_variants_unequally(minilm):
     from hf_fairness.demo import variants
 

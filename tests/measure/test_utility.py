@@ -38,6 +38,7 @@ def test_the_built_in_list_has_no_gendered_term_and_no_training_sentence():
     assert not texts & {*corpus(), *(text for column in variants().values() for text in column)}
 
 
+@pytest.mark.whole
 def test_minilm_tells_the_pairs_of_the_built_in_list_apart(minilm):
     left, right = (
         minilm.encode(list(side), show_progress_bar=False, normalize_embeddings=True)

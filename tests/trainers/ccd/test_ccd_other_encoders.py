@@ -17,6 +17,8 @@ from transformers import AutoModel, BertModel
 from hf_fairness.measure import cced
 from hf_fairness.trainers import CCDTrainer
 
+pytestmark = pytest.mark.whole
+
 TEXTS = ["the nurse said that she was tired", "as a pilot he earns a good salary"]
 
 
