@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
     from hf_fairness.trainers.gfst.arguments import GFSTArguments
     from hf_fairness.trainers.gfst.config import GFSTConfig
-    from hf_fairness.trainers.gfst.recipe import run_gfst
+    from hf_fairness.trainers.gfst.method import run_gfst
     from hf_fairness.trainers.gfst.training import TranslationLoss, TranslationTrainer, train_translator
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.config import IBADRConfig
@@ -76,7 +76,7 @@ _LAZY = {
     "hf_fairness.trainers.data_diet.trainer": ("DataDietTrainer",),
     "hf_fairness.trainers.gfst.arguments": ("GFSTArguments",),
     "hf_fairness.trainers.gfst.config": ("GFSTConfig",),
-    "hf_fairness.trainers.gfst.recipe": ("run_gfst",),
+    "hf_fairness.trainers.gfst.method": ("run_gfst",),
     "hf_fairness.trainers.gfst.training": ("TranslationLoss", "TranslationTrainer", "train_translator"),
     "hf_fairness.trainers.ibadr.arguments": ("IBADRArguments",),
     "hf_fairness.trainers.ibadr.config": ("IBADRConfig",),

@@ -108,7 +108,7 @@ def test_the_record_of_the_command_is_one(finished):
     record = Record.from_json(written)
     assert record.to_json() == written
     assert (record.command, record.name) == ("gfst", "en-it-gfst")
-    scores = json.loads((finished[0] / "report" / "results.json").read_text())["winomt"]
+    scores = json.loads((finished[0] / "report" / "results.json").read_text())["results"]["winomt"]
     (accuracy,) = [each for each in record.measures if each.id == "winomt/accuracy"]
     assert {arm: value.value for arm, value in accuracy.values.items()} == {
         arm: found["accuracy"] for arm, found in scores.items()
@@ -131,7 +131,7 @@ def test_a_second_run_writes_the_same_bytes_and_a_name_the_report_and_card_alone
     for place in (out / "report" / "report.md", out / "model" / "README.md"):
         assert "Ours &lt;b&gt;\\|&lt;/b&gt;: gender-filtered" in place.read_text()
     results = json.loads((out / "report" / "results.json").read_text())
-    assert results["winomt"] == json.loads(written["results.json"])["winomt"]
+    assert results["results"] == json.loads(written["results.json"])["results"]
 
 
 def test_the_first_stage_needs_no_model_and_no_language(files, tmp_path, capsys):
@@ -361,7 +361,7 @@ def test_the_demo_brings_its_own_data(tmp_path, capsys):
 def test_the_demo_reduces_the_gap(tmp_path):
     assert main(["gfst", "--demo", "--use_cpu", "--output_dir", str(tmp_path / "out")]) == 0
     report = json.loads((tmp_path / "out" / "report" / "results.json").read_text())
-    gap = {name: report["winomt"][name]["delta_r"] for name in ("baseline", "gfst", "control", "randst")}
+    gap = {name: report["results"]["winomt"][name]["delta_r"] for name in ("baseline", "gfst", "control", "randst")}
     assert gap["baseline"] > 0.2
     assert gap["gfst"] < min(gap["baseline"], gap["control"], gap["randst"]) - 0.05
-    assert report["test"]["gfst"]["bleu"] > report["test"]["baseline"]["bleu"] - 0.01
+    assert report["results"]["test"]["gfst"]["bleu"] > report["results"]["test"]["baseline"]["bleu"] - 0.01

@@ -121,15 +121,11 @@ def _beta(trial: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_gfst(report: Mapping[str, Any]) -> dict[str, Any]:
     """GFST: measures of each set, its paired comparisons, what each stage kept, steps and losses of the arms."""
-    tests = {name: report[name] for name in ("winomt", "must_she", "test") if name in report}
-    arms = list(dict.fromkeys(arm for found in tests.values() for arm in found))
-    compared = {other: None for found in report["comparisons"].values() for other in found}
+    tests, compared = report["results"], report["comparisons"]
+    names = dict.fromkeys(name for found in compared.values() for name in found)
     return {
-        "measures": {arm: {name: found.get(arm) for name, found in tests.items()} for arm in arms},
-        "gaps": {
-            f"gfst - {other}": {name: found.get(other) for name, found in report["comparisons"].items()}
-            for other in compared
-        },
+        "measures": {arm: {name: found.get(arm) for name, found in tests.items()} for arm in report["arms"]},
+        "gaps": {pair: {name: found.get(pair) for name, found in compared.items()} for pair in names},
         "explained by the control": report["explained"],
         "counts": {**report["data"], "groups": len(report["groups"])},
         "training": report["arms"],

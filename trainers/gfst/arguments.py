@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.arguments import DataArguments, HeldOutArguments, ReportArguments
+from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 
 RETRAIN, MIXED, BACK_TRANSLATION = "retrain", "mixed_finetune", "back_translation"
 #: How the final model is made.
 METHODS = (RETRAIN, MIXED, BACK_TRANSLATION)
-#: The arms of every run, and those that can be added beside one per group of the attribute (single-group training).
-GFST, CONTROL, RANDOM, UNFILTERED = "gfst", "control", "randst", "no_target_filter"
+#: The arms: the initial model, the method, its control, and those that `arms` adds; one that learns from the pairs of a
+#: single group has the name of that group.
+BASELINE, GFST, CONTROL, RANDOM, UNFILTERED = "baseline", "gfst", "control", "randst", "no_target_filter"
 #: Stages in their order; a run without the later ones ends after the one that `until` names.
 STAGES = (
-    "parallel",
-    "filter_source",
-    "start",
-    "initial",
-    "translate",
-    "filter_target",
-    "balance",
-    "randst",
-    "train",
-    "predict",
-    "scores",
-    "report",
-    "model",
+    *("parallel", "filter_source", "start", "initial", "translate", "filter_target", "balance", "randst"),
+    *("train", "predict", "scores", "report", "model"),
 )
-#: The same for back-translation, where the text to be filtered first is in the target language.
-BACKWARDS = (
-    *STAGES[:1],
-    *("filter_target", "start", "initial", "translate", "filter_source"),
-    *STAGES[STAGES.index("balance") :],
-)
-#: Arguments that change where or whether something is done, not what.
-PLACES = ("until", "resume", "demo", "text_column", "show_texts")
+#: Back-translation filters the texts by their target language first.
+BACKWARDS = {"filter_source": "filter_target", "filter_target": "filter_source"}
 
 
 @dataclass(kw_only=True)
-class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
+class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness gfst` needs beside the settings of the training.
 
     Source: Choubey et al. 2021; defaults are those of the paper where it names one.
@@ -66,7 +50,6 @@ class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
     dataset_config: str | None = field(
         default=None, metadata={"help": "Configuration of parallel data that have several, such as en-it."}
     )
-    dataset_split: str = field(default="train", metadata={"help": "Split of the parallel data to read."})
     text_column: list[str] | None = field(
         default=None,
         metadata={
@@ -231,7 +214,10 @@ class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
             "in a card). Reports are files that people send on: default none."
         },
     )
-    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
+    control: bool = field(
+        default=True,
+        metadata={"help": "Also train the control: as many steps as GFST, on the parallel data alone."},
+    )
     demo: bool = field(
         default=False,
         metadata={"help": "Sentences made from a grammar and a small model trained here: needs no data, no download."},
@@ -244,6 +230,7 @@ class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
             ValueError: a value out of range, or options that do not fit together; the message names them.
         """
         super().__post_init__()
+        self.check_experiment()
         if self.text_column is not None:
             raise ValueError(
                 "--text_column: parallel data have two columns of texts. Name them with --source_column and "
@@ -281,7 +268,12 @@ class GFSTArguments(ReportArguments, HeldOutArguments, DataArguments):
         """Whether target-language text is translated back."""
         return self.method == BACK_TRANSLATION
 
+    @property
+    def first_filter(self) -> str:
+        """The stage that chooses among the monolingual texts; the other filter looks at their translations."""
+        return "filter_target" if self.backwards else "filter_source"
+
     def wants(self, stage: str) -> bool:
         """Whether the run goes as far as a stage."""
-        order = BACKWARDS if self.backwards else STAGES
+        order = [BACKWARDS.get(each, each) for each in STAGES] if self.backwards else STAGES
         return self.until is None or order.index(stage) <= order.index(self.until)

@@ -51,12 +51,12 @@ _OWN = (
 
 def run(arguments: GFSTArguments, config: GFSTConfig, **data: Any) -> dict[str, Any]:
     """Carry it out; the recipe is loaded when it runs. What the stages of a run that ends early counted is ``text``."""
-    from hf_fairness.report.gfst_record import kept_table
     from hf_fairness.results import columns
     from hf_fairness.trainers import run_gfst
+    from hf_fairness.trainers.gfst.summary import kept_table
 
     result = run_gfst(arguments, config=config, **data)
-    return result | ({"text": "\n".join(columns(kept_table(result)))} if "stages" in result else {})
+    return result | ({"text": "\n".join(columns(kept_table(result["data"]).rows))} if "stages" in result else {})
 
 
 def check_push(arguments: GFSTArguments) -> None:

@@ -62,15 +62,15 @@ def fresh_model(source: Path | str, *, seed: int) -> Any:
     return model
 
 
-def model_key(model: Any, tokenizer: Any = None) -> Any:
+def model_key(source: str | Path | tuple[Any, Any]) -> Any:
     """What stands for a model among the inputs of a stage: content of a folder or of an object, or a name.
 
     Args:
-        model: id on the Hub, folder, or a live model.
-        tokenizer: of a live model.
+        source: id on the Hub, folder, or a live model with its tokenizer.
     """
-    if isinstance(model, (str, Path)):
-        return Path(model) if Path(model).exists() else str(model)
+    if isinstance(source, (str, Path)):
+        return Path(source) if Path(source).exists() else str(source)
+    model, tokenizer = source
     return [weights_key(model), tokenizer_key(tokenizer), repr(sorted(model.config.to_diff_dict().items()))]
 
 

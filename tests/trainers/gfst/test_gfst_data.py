@@ -8,8 +8,8 @@ import pytest
 from datasets import Dataset
 
 from hf_fairness.filters import SourceGender
-from hf_fairness.trainers.gfst.data import GroupReason, as_rows, drawn, joined, kept, per_group
-from hf_fairness.trainers.gfst.recipe import shown_name
+from hf_fairness.report.text import shown_name
+from hf_fairness.trainers.gfst.pairs import as_rows, drawn, group_reasons, joined, kept, per_group
 from support import gfst_world
 
 
@@ -43,24 +43,24 @@ def test_sets_are_joined_as_often_as_said():
 
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_reasons_do_not_depend_on_the_batch(texts, batch_size):
-    reason = GroupReason(SourceGender(), ["male", "female"], column="text", max_tokens=250)
-    found = texts.map(reason, batched=True, batch_size=batch_size)
-    assert Counter(found["source_reason"][:]) == {
+    how = {"labels": SourceGender(), "groups": ["male", "female"], "max_tokens": 250, "output": "group_reason"}
+    found = texts.map(group_reasons, batched=True, batch_size=batch_size, fn_kwargs=how)
+    assert Counter(found["group_reason"][:]) == {
         "": 300, "empty": 2, "mixed": 1, "none": 1, "encoding": 1, "too_long": 1
     }  # fmt: skip
     assert kept(found).column_names == ["text", "source_gender"]
 
 
 def test_another_group_than_the_wanted_one_is_a_reason():
-    reason = GroupReason(SourceGender(), ["male", "female"], column="source", max_tokens=250, like="source_gender")
+    how = {"labels": SourceGender("source"), "groups": ["male", "female"], "max_tokens": 250, "output": "group_reason"}
     batch = {"source": ["She left.", "He left.", "It rains."], "source_gender": ["female"] * 3}
-    assert reason(batch) == {"source_reason": ["", "other_group", "none"]}
+    assert group_reasons(batch, like="source_gender", **how) == {"group_reason": ["", "other_group", "none"]}
 
 
 def test_other_columns_are_left_out():
     given = Dataset.from_dict({"id": [1, 2], "source": ["a", None], "target": ["b", "c"]})
     assert as_rows(given, ("source", "target"), "pairs")[:] == {"source": ["a", ""], "target": ["b", "c"]}
-    with pytest.raises(TypeError, match="take one split"):
+    with pytest.raises(TypeError, match=r"takes a datasets\.Dataset, got dict"):
         as_rows({"train": given}, ("source",), "pairs")
 
 

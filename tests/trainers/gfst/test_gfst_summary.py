@@ -1,4 +1,4 @@
-"""A GFST report as a record: numbers, verdicts, cautions; when the control explains a gain, and what got worse."""
+"""What a report of GFST says: numbers, verdicts, cautions; when the control explains a gain, and what got worse."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ import copy
 from typing import Any
 
 import pytest
+from datasets import Dataset
 
+from hf_fairness.record import Record
 from hf_fairness.report import card_metadata, card_section, render_html, summarize, text_report, write_report
-from hf_fairness.report.gfst_record import cautions, gfst_record, kept_table
 from hf_fairness.report.plots import figures
+from hf_fairness.trainers import GFSTArguments, GFSTConfig
+from hf_fairness.trainers.experiment import Fitted, Found, _record
+from hf_fairness.trainers.gfst.method import GFSTMethod
+from hf_fairness.trainers.gfst.summary import cautions, explained, kept_table
 from support.record_case import through_json, verdicts
 
-GROUPS = ["male", "female"]
+#: What a run can be given.
+GIVEN = (
+    "train",
+    "validation",
+    "monolingual",
+    "must_she_rows",
+    "tagger",
+    "winomt_tagger",
+    "model",
+    "tokenizer",
+    "reverse",
+)
 
 
 def scores(accuracy: float, delta_r: float) -> dict[str, Any]:
@@ -37,28 +53,41 @@ def report() -> dict[str, Any]:
         "male": {"n": 2, "kept": 2, "reasons": {}},
     }
     return {
-        "arguments": {
-            **{"source_lang": "en", "target_lang": "it"}, **{"model_name_or_path": "org/model", "attribute": "gender"}
-        },
-        "method": "retrain",
-        "training": {"seed": 0},
-        "groups": GROUPS,
         "data": {
             "filter_target": {"n": 4, "kept": 3, "kept_share": 0.75, "reasons": {"empty": 1}, "by_gender": parts},
             "balance": {"n": 2, "per_group": 1, "before": {"male": 2, "female": 1}},
         },
-        "arms": {"gfst": arm, "control": {**arm, "n_pairs": 0}, "female": arm},
-        "winomt": {model: scores(*numbers) for model, numbers in sides.items()},
+        "arms": {"baseline": {}, "gfst": arm, "control": {**arm, "n_pairs": 0}, "female": arm},
+        "results": {"winomt": {model: scores(*numbers) for model, numbers in sides.items()}},
         "comparisons": {
             "winomt": {
-                model: {"accuracy": gap(0.8, accuracy), "delta_r": gap(-0.1, delta_r)}
+                f"gfst - {model}": {"accuracy": gap(0.8, accuracy), "delta_r": gap(-0.1, delta_r)}
                 for model, (accuracy, delta_r) in sides.items()
                 if model != "gfst"
             }
         },
-        "explained": {"accuracy": {"gain": 0.3, "control_gain": 0.28, "control_share": 0.28 / 0.3}},
-        "meta": {"n": 100, "convention": "as said here", "seed": 3, "versions": {"numpy": "2"}},
-    }  # fmt: skip
+    }
+
+
+def gfst_record(report: dict[str, Any], *, name: str | None = None) -> Record:
+    """The record of a run that found this."""
+    results = report["results"]
+    given = {
+        **dict.fromkeys(GIVEN),
+        "winomt_rows": [{"sentence": "She left.", "gender": "female"}] if "winomt" in results else None,
+        "test": Dataset.from_dict({"source": ["a"], "target": ["b"]}) if "test" in results else None,
+    }
+    asked = [arm for arm in report["arms"] if arm not in ("baseline", "gfst", "control")]
+    arguments = GFSTArguments(model_name_or_path="org/model", target_lang="it", arms=asked, name=name)
+    method = GFSTMethod(None, arguments, GFSTConfig(output_dir="out", use_cpu=True), given, {}, 0)
+    method.counts = report["data"]
+    found = Found(
+        {plan.arm.name: plan for plan in method.arms()},
+        {arm: Fitted(arm, "", None, training) for arm, training in report["arms"].items()},
+        results,
+        report["comparisons"],
+    )
+    return _record(method, found)
 
 
 def test_arms_have_their_roles_and_trainings(report):
@@ -68,7 +97,7 @@ def test_arms_have_their_roles_and_trainings(report):
     ]  # fmt: skip
     assert record.arms[0].training == {}
     assert record.arms[1].training == {"steps": 10, "n_pairs": 20}
-    assert record.name == "org/model"
+    assert record.name == "model-gfst"
     assert gfst_record(report, name="ours").name == "ours"
 
 
@@ -98,6 +127,7 @@ def test_a_gap_that_changes_its_sign_is_judged_by_its_distance(report):
 def test_what_is_read_beside_the_numbers(report):
     record = gfst_record(report)
     assert "The control explains 93% of the gain in accuracy" in record.cautions[0]
+    assert record.asked["training"]["seed"] == 0
     assert record.tables[0].rows[0][0] == "stage"
     assert record.figures["kept"]["rows"]["passed the filters"] == {"male": 2.0, "female": 1.0}
     assert record.provenance["WinoMT"].startswith("100 rows, aligner fast_align")
@@ -106,7 +136,7 @@ def test_what_is_read_beside_the_numbers(report):
 
 
 def test_without_winomt_nothing_is_known(report):
-    report |= {"winomt": {}, "comparisons": {}, "explained": {}}
+    report |= {"results": {}, "comparisons": {}}
     record = through_json(gfst_record(report))
     assert "nothing is known" in record.outcome
     assert (record.measures, record.gaps) == ((), ())
@@ -116,8 +146,6 @@ def test_the_picture_is_drawn_from_the_record(report):
     record = through_json(gfst_record(report))
     plot = figures(record)["kept"]
     assert "translated: male 2, female 2; passed the filters: male 2, female 1; balanced: male 1" in plot.description
-    del report["data"]["balance"]
-    assert figures(gfst_record(report)) == {}
 
 
 @pytest.fixture
@@ -125,16 +153,16 @@ def lost(report) -> dict[str, Any]:
     """GFST is worse in BLEU, and its ΔR is further from 0 than that of random pairs."""
     report = copy.deepcopy(report)
     report["arms"]["randst"] = report["arms"]["female"]
-    report["winomt"]["randst"] = scores(0.79, 0.01)
-    report["comparisons"]["winomt"]["randst"] = {"accuracy": gap(0.8, 0.79), "delta_r": gap(-0.1, 0.01)}
+    report["results"]["winomt"]["randst"] = scores(0.79, 0.01)
+    report["comparisons"]["winomt"]["gfst - randst"] = {"accuracy": gap(0.8, 0.79), "delta_r": gap(-0.1, 0.01)}
     report["data"]["randst"] = {"n": 1, "wanted": 2}
     bleu = {"n": 50, "signatures": {"bleu": "tok:13a"}}
-    report["test"] = {
+    report["results"]["test"] = {
         model: {**bleu, "bleu": value, "bleu_ci95": [value - 0.1, value + 0.1]}
         for model, value in (("baseline", 0.3), ("gfst", 0.2))
     }
     unadjusted = {key: value for key, value in gap(0.2, 0.3).items() if not key.startswith("p_")}
-    report["comparisons"]["test"] = {"baseline": {"bleu": unadjusted}}
+    report["comparisons"]["test"] = {"gfst - baseline": {"bleu": unadjusted}}
     return report
 
 
@@ -161,7 +189,7 @@ def test_a_comparison_without_an_interval_is_undecided(lost, tmp_path):
             for value in gaps.values():
                 value["difference_ci95"] = None
     for part in ("winomt", "test"):
-        for model in lost[part].values():
+        for model in lost["results"][part].values():
             model |= {key: None for key in model if key.endswith("_ci95")}
     record = gfst_record(lost)
     assert {gap.verdict for gap in record.gaps} == {"no interval"}
@@ -176,34 +204,40 @@ def test_a_comparison_without_an_interval_is_undecided(lost, tmp_path):
 
 
 def test_the_control_is_said_to_explain_the_gain(lost):
-    lost["explained"]["delta_r"] = {"gain": -0.1, "control_gain": 0.3, "control_share": None}
-    lines = cautions(lost)
-    assert [line[:40] for line in lines] == [
+    lost["results"]["winomt"]["gfst"]["delta_r"] = -0.5
+    record = gfst_record(lost)
+    assert [line[:40] for line in record.cautions] == [
         "The control explains 93% of the gain in ",
         "GFST comes no nearer to the ideal ΔR tha",
         "GFST's accuracy is not clearly above tha",
         "RandST has 1 pairs, 2 were wanted: its s",
     ]
-    record = gfst_record(lost)
-    assert record.cautions == tuple(lines)
     page, shown, printed = render_html(record), card_section(record), text_report(record, width=500)
-    for line in lines:
+    for line in record.cautions:
         assert line in printed
         assert line.split("'")[-1] in page.replace("&#39;", "'")
         assert line.split("'")[-1] in shown
-    lost["explained"] = {"accuracy": {"gain": 0.3, "control_gain": 0.1, "control_share": 1 / 3}}
-    lost["comparisons"]["winomt"]["randst"]["accuracy"] = gap(0.8, 0.6)
+    lost["results"]["winomt"] |= {"gfst": scores(0.8, -0.1), "control": scores(0.6, 0.35)}
+    lost["comparisons"]["winomt"]["gfst - randst"]["accuracy"] = gap(0.8, 0.6)
     lost["data"]["randst"]["n"] = 2
-    assert cautions(lost) == []
+    assert gfst_record(lost).cautions == ()
+
+
+def test_without_a_control_no_share_is_said(report):
+    del report["results"]["winomt"]["control"]
+    found = explained(report["results"]["winomt"])
+    assert found["accuracy"] == {"gain": pytest.approx(0.3), "control_gain": None, "control_share": None}
+    assert cautions({**report, "explained": found}) == []
+    assert explained({"baseline": scores(0.5, 0.4)}) == {}
 
 
 def test_every_reason_of_the_filters_has_its_row(lost):
-    rows = kept_table(lost)
-    assert ["filter target", "all", "4", "3", "75.0%", "empty 1"] in rows
-    assert ["filter target", "female", "2", "1", "50.0%", "nothing dropped"] in rows
-    assert ["balance", "all", "2", "2", "", "balanced, 1 of each group"] in rows
-    assert rows[-1] == ["randst", "all", "1", "1", "", ""]
-    assert gfst_record(lost).tables[0].rows == tuple(map(tuple, rows))
+    rows = kept_table(lost["data"]).rows
+    assert ("filter target", "all", "4", "3", "75.0%", "empty 1") in rows
+    assert ("filter target", "female", "2", "1", "50.0%", "nothing dropped") in rows
+    assert ("balance", "all", "2", "2", "", "balanced, 1 of each group") in rows
+    assert rows[-1] == ("randst", "all", "1", "1", "", "")
+    assert gfst_record(lost).tables[0].rows == rows
 
 
 def test_the_card_puts_the_worse_first_and_escapes(lost, tmp_path):

@@ -1,0 +1,493 @@
+"""From a translator, parallel data and monolingual text to a translator that keeps people's gender more often.
+
+Stages: ``parallel`` (pairs that can be used) -> ``filter_source`` (texts that speak of one group) -> ``start``,
+``initial`` (the first model, where it is trained here) -> ``translate`` -> ``filter_target`` -> ``balance`` ->
+``randst`` (random pairs) -> for each arm ``train_<arm>``, ``predict_<arm>`` (translations of the test sets) and
+``scores_<arm>`` -> ``comparisons`` -> ``report`` -> ``model`` (a folder ready to publish). Each is kept in a folder of
+the output directory, data sets and models with a card; a killed run goes on where it stopped, and `until` ends a run
+after any of them.
+
+Source: Choubey et al. 2021, *GFST: Gender-Filtered Self-Training for More Accurate Gender in Translation*.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from accelerate import PartialState
+from datasets import Dataset, load_from_disk
+
+from hf_fairness.filters import GenderTagger
+from hf_fairness.measure.models import open_translator
+from hf_fairness.measure.translator.translation_languages import set_languages
+from hf_fairness.publishing import CARD, Artefact, write_splits
+from hf_fairness.record import Record
+from hf_fairness.report.artefact_card import About, from_record, load_translator
+from hf_fairness.report.card import card_metadata
+from hf_fairness.report.text import shown_name
+from hf_fairness.runs import atomic_folder, atomic_write_json, atomic_write_text, discard
+from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, run_experiment
+from hf_fairness.trainers.gfst.arguments import (
+    BACKWARDS,
+    BASELINE,
+    CONTROL,
+    GFST,
+    MIXED,
+    RANDOM,
+    RETRAIN,
+    UNFILTERED,
+    GFSTArguments,
+)
+from hf_fairness.trainers.gfst.checks import check_run
+from hf_fairness.trainers.gfst.config import GFSTConfig
+from hf_fairness.trainers.gfst.models import fresh_model, model_key, save_translator
+from hf_fairness.trainers.gfst.pairs import SOURCE, TARGET, TEXT, PairStages, as_rows, drawn, joined, kept, per_group
+from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, translation_sets
+from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
+from hf_fairness.trainers.gfst.summary import (
+    LIMITS,
+    MISSING,
+    arm,
+    cautions,
+    explained,
+    kept_figure,
+    kept_table,
+    signatures,
+)
+from hf_fairness.trainers.gfst.training import train_translator
+from hf_fairness.utils import FairnessWarning, is_main_process
+
+logger = logging.getLogger(__name__)
+
+
+def run_gfst(
+    arguments: GFSTArguments,
+    train: Dataset | None,
+    monolingual: Dataset | None,
+    *,
+    config: GFSTConfig | None = None,
+    validation: Dataset | None = None,
+    test: Dataset | None = None,
+    winomt_rows: Any = None,
+    must_she_rows: Any = None,
+    tagger: GenderTagger | None = None,
+    winomt_tagger: GenderTagger | None = None,
+    model: Any = None,
+    tokenizer: Any = None,
+    reverse: tuple[Any, Any] | None = None,
+) -> dict[str, Any]:
+    """Filter, translate, filter, balance, train, and measure beside the control.
+
+    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+
+    Args:
+        arguments: method, arms, sizes; its file names are for the reader, as the data are given here.
+        train: the parallel data, columns ``source`` and ``target``; None where `arguments.until` ends before they are
+            needed.
+        monolingual: texts, column ``text``, in the source language, for back-translation in the target language.
+        config: settings of the training; ``output_dir`` holds all stages. None: the defaults, in ``gfst``.
+        validation: pairs for the validation loss, and for the early stopping of the initial model.
+        test: pairs of a generic test set.
+        winomt_rows: rows for :func:`hf_fairness.measure.winomt`.
+        must_she_rows: rows for :func:`hf_fairness.measure.must_she` that have a ``source``.
+        tagger: genders of words of the target language, for the filter. None: ``arguments.lexicon``, else the tagger
+            of the language.
+        winomt_tagger: the same for WinoMT. None: that of the rules of the language; or else, and where the filter has
+            one of its own, that of the filter.
+        model: an ``AutoModelForSeq2SeqLM`` in place of ``arguments.model_name_or_path``.
+        tokenizer: of the model.
+        reverse: model and tokenizer in place of ``arguments.reverse_model``.
+
+    Returns:
+        What :func:`hf_fairness.trainers.experiment.run_experiment` returns: ``arms``, ``results`` of ``winomt``,
+        ``must_she`` and ``test``, ``comparisons`` of GFST with each other arm ...; ``data`` (per stage what was kept
+        and why rows were dropped), ``groups``, ``method``, ``explained``. With `arguments.until` what there is then,
+        and ``stages``, the folders.
+
+    Raises:
+        ValueError: data, language, model or arm that cannot be used.
+        TooFewPairsError: the filters left too few pairs; says why they were dropped.
+        ImportError, FileNotFoundError: a tagger, a measure or the report needs something that is not installed.
+        RunLockedError: another run works in the same folder.
+    """
+    pairs = {
+        name: None if rows is None else as_rows(rows, (SOURCE, TARGET), name)
+        for name, rows in (("train", train), ("validation", validation), ("test", test))
+    }
+    data = {
+        **pairs,
+        "monolingual": None if monolingual is None else as_rows(monolingual, (TEXT,), "monolingual"),
+        **{"winomt_rows": winomt_rows, "must_she_rows": must_she_rows, "tagger": tagger},
+        **{"winomt_tagger": winomt_tagger, "model": model, "tokenizer": tokenizer, "reverse": reverse},
+    }
+    check_run(arguments, data)
+    config = GFSTConfig(output_dir="gfst") if config is None else config
+    return run_experiment(GFSTMethod, arguments, config, **data)
+
+
+class GFSTMethod(PairStages):
+    """The initial model, GFST, its control and the other arms, as arms of an experiment.
+
+    Attributes:
+        start_at: model whose architecture and tokenizer are used: an id or a folder.
+        start_key: what stands for it among the inputs of stages.
+        initial_training: how the initial model was trained; empty where one was given.
+    """
+
+    command = "gfst"
+    source = "gender-filtered self-training (GFST, Choubey et al. 2021)"
+    limits = LIMITS
+    convention = (
+        "GFST against each other model on the same rows, paired; the control is trained for exactly as many steps on "
+        "the original parallel data alone; pseudo-parallel pairs are balanced by leaving out rows of the larger "
+        "groups; intervals of one seed resample rows of the test sets, not trainings"
+    )
+    ideal = "accuracy, F1, BLEU, chrF 1; delta_g, delta_s, delta_r 0"
+    direction = "accuracy, F1, BLEU, chrF: lower is worse; deltas further from 0 are worse"
+    quoted = (
+        *("learning_rate", "warmup_steps", "label_smoothing_factor", "per_device_train_batch_size"),
+        *("num_train_epochs", "max_steps", "average_checkpoints", "max_length", "max_length_ratio", "seed"),
+    )
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        a, own = self.arguments, None if self.arguments.tagger else self.tagger
+        how = {"groups": self.groups, "tagger": self.data["winomt_tagger"] or own, "seed": self.data_seed}
+        self.translated = translation_sets(a, self.data, **how) if a.wants("predict") else []
+        self.start_at: Path | str = ""
+        self.start_key: Any = None
+        self.initial_training: dict[str, Any] = {}
+
+    @property
+    def base_name(self) -> str:
+        """The model that is worked on, or the languages."""
+        a = self.arguments
+        return str(shown_name(a.model_name_or_path) or f"{a.source_lang}-{a.target_lang}")
+
+    @property
+    def training_method(self) -> str:
+        """How the arms are trained: from scratch, or from the initial model."""
+        if self.arguments.method in (RETRAIN, MIXED):
+            return str(self.arguments.method)
+        return RETRAIN if self.arguments.trains_initial else MIXED
+
+    def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:
+        """Whether the run goes as far as a step."""
+        return bool(self.arguments.wants({"fit": "train", "measure": "scores"}.get(step, step)))
+
+    def prepare(self) -> None:
+        """The pairs and the initial model, as far as `until` says and as there are data for them."""
+        first = self.arguments.first_filter
+        data_stages: dict[str, Callable[[], dict[str, Any]]] = {
+            "parallel": self.parallel,
+            first: self.filter_texts,
+            "translate": self.translate,
+            BACKWARDS[first]: self.filter_pairs,
+            "balance": self.balance,
+            RANDOM: self.random_pairs,
+        }
+        left_out = {
+            "parallel": self.data["train"] is None,
+            first: self.data["monolingual"] is None,
+            RANDOM: RANDOM not in self.arguments.arms,
+        }
+        for stage, call in data_stages.items():
+            if stage == "translate":
+                self._models()
+            if self.arguments.wants(stage) and not left_out.get(stage):
+                self.counts[stage] = call()
+
+    def _models(self) -> None:
+        """The model that everything starts from, and the initial one."""
+        if self.arguments.wants("start"):
+            self.start()
+        if self.arguments.wants("initial"):
+            self.initial()
+
+    def start(self) -> None:
+        """Where everything begins: the named model, the given one, or a small one with a tokenizer of its own."""
+        a, given = self.arguments, (self.data["model"], self.data["tokenizer"])
+        if given[0] is None and a.model_name_or_path is not None:
+            self.start_at, self.start_key = a.model_name_or_path, model_key(a.model_name_or_path)
+            return
+
+        def work(folder: Path) -> dict[str, Any]:
+            model, tokenizer = self._small() if given[0] is None else given
+            save_translator(model, tokenizer, folder)
+            what = "a small model with random weights" if given[0] is None else "the given model"
+            atomic_write_text(folder / CARD, f"# GFST: start\n\nThe tokenizer and {what}, not trained here.\n")
+            return {"parameters": sum(weight.numel() for weight in model.parameters())}
+
+        small = [a.vocab_size, a.token_level, a.d_model, a.layers, a.heads, a.ffn, a.dropout, self.seed]
+        self.run.stage(
+            "start", work, inputs=[self.run.key("parallel"), small] if given[0] is None else model_key(given)
+        )
+        self.start_at, self.start_key = self.run.folder("start"), self.run.key("start")
+
+    def _small(self) -> tuple[Any, Any]:
+        a, rows = self.arguments, self.rows("parallel")
+        texts = (text for column in (SOURCE, TARGET) for text in rows[column][:])
+        tokenizer = small_tokenizer(texts, vocab_size=a.vocab_size, level=a.token_level)
+        sizes: dict[str, Any] = {name: getattr(a, name) for name in ("d_model", "layers", "heads", "ffn", "dropout")}
+        return small_marian(tokenizer, **sizes, seed=self.seed), tokenizer
+
+    def initial(self) -> None:
+        """Train the initial model on the parallel data (algorithm 1, line 1), where none was given."""
+        self.base, self.base_key = self.start_at, self.start_key
+        if self.arguments.trains_initial:
+            self.initial_training = self._train("initial", lambda: [(self._parallel(), 1)], fresh=True, inputs=[])
+            self.base, self.base_key = self.run.folder("initial") / "model", self.run.key("initial")
+
+    def arms(self) -> Sequence[Plan]:
+        """The initial model, GFST, its control, and those that were asked for."""
+        others = [*([CONTROL] if self.arguments.control else []), *self.arguments.arms]
+        plans = [Plan(arm(BASELINE)), Plan(arm(GFST), against=(BASELINE, *others))]
+        return [*plans, *(Plan(arm(name)) for name in others)]
+
+    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
+        """Train one arm, and let it translate the test sets."""
+        if name == BASELINE:
+            training = {**self.initial_training, "n_pairs": 0} if self.initial_training else {}
+            made = Fitted(name, self.base_key, self.base, training)
+        else:
+            training = self._train_arm(name)
+            made = Fitted(name, self.run.key(f"train_{name}"), self.run.folder(f"train_{name}") / "model", training)
+        if self.arguments.wants("predict"):
+            self._predict(made)
+        return made
+
+    def _train_arm(self, name: str) -> dict[str, Any]:
+        """Train one arm; the control has the steps of GFST.
+
+        Returns:
+            ``steps``, ``n_parallel`` original and ``n_pairs`` pseudo pairs, ``upsample``, ``starts_from``, ``history``.
+        """
+        fresh, sizes = self.training_method == RETRAIN, self._sizes(name)
+        steps = self._steps(GFST if name == CONTROL else name)
+        source = {CONTROL: [], RANDOM: [RANDOM], UNFILTERED: ["filter_target", "balance"]}.get(name, ["balance"])
+        inputs = [name, self.training_method, steps, sizes, [self.run.key(stage) for stage in source]]
+        inputs += [] if fresh else [self.arguments.finetune_learning_rate]
+        found = self._train(f"train_{name}", lambda: self._rows(name), fresh=fresh, inputs=inputs, steps=steps)
+        return {**sizes, **found, "starts_from": "new weights" if fresh else "the initial model"}
+
+    def _sizes(self, name: str) -> dict[str, int]:
+        """Original and pseudo pairs of an arm, and how often the latter are used."""
+        n_parallel, times = self.counts["parallel"]["kept"], self.arguments.upsample
+        n = 0 if name == CONTROL else self.counts[RANDOM if name == RANDOM else "balance"]["n"]
+        if name in self.groups:
+            n //= len(self.groups)
+        mixed = self.training_method == MIXED and name != CONTROL
+        return {"n_parallel": n * times if mixed else n_parallel, "n_pairs": n, "upsample": times}
+
+    def _steps(self, name: str) -> int:
+        """Updates in proportion to the pairs (appendix A)."""
+        n, n_gfst = (s["n_parallel"] + s["n_pairs"] * s["upsample"] for s in (self._sizes(name), self._sizes(GFST)))
+        given, epochs = self.config.max_steps, self.config.num_train_epochs
+        if self.training_method == RETRAIN:
+            given, n_given = self.initial_training.get("steps", given), self.counts["parallel"]["kept"]
+        else:
+            epochs, n_given = self.arguments.finetune_num_train_epochs, n_gfst
+            if self.arguments.trains_initial:  # max_steps was that of the initial model
+                given = 0
+        rate = given / n_given if given > 0 else epochs / self._step_rows()
+        return max(1, round(rate * n))
+
+    def _step_rows(self) -> int:
+        """Pairs of one update, over all processes."""
+        config = self.config
+        return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
+
+    def _parallel(self) -> Dataset:
+        return load_from_disk(self.run.folder("parallel"))
+
+    def _rows(self, name: str) -> list[tuple[Dataset, int]]:
+        """What an arm is trained on, and how often each part is used."""
+        parallel, sizes = self._parallel(), self._sizes(name)
+        if name == CONTROL:
+            return [(parallel, 1)]
+        if self.training_method == MIXED:
+            parallel = drawn(parallel, sizes["n_parallel"], seed=self.seed)
+        return [(parallel, 1), (self._pseudo(name, sizes["n_pairs"]), sizes["upsample"])]
+
+    def _pseudo(self, name: str, size: int) -> Dataset:
+        """The pseudo-parallel pairs of an arm."""
+        if name == UNFILTERED:
+            rows = self.rows("filter_target").remove_columns("target_reason")
+            return per_group(kept(rows), dict.fromkeys(self.groups, size // len(self.groups)), seed=self.seed)
+        if name in self.groups:
+            return per_group(self.rows("balance"), {name: size}, seed=self.seed)
+        return self.rows(RANDOM if name == RANDOM else "balance")
+
+    def _train(
+        self,
+        stage: str,
+        rows: Callable[[], list[tuple[Dataset, int]]],
+        *,
+        fresh: bool,
+        inputs: list[Any],
+        steps: int | None = None,
+    ) -> dict[str, Any]:
+        """Train on all processes, as a stage that leaves ``model``, which opens with the auto classes.
+
+        Args:
+            stage: its name.
+            rows: makes what is trained on.
+            fresh: from new weights; else from the initial model.
+            inputs: what it depends on beside the parallel data, the settings and the model that it starts from.
+            steps: when to end; None leaves it to the settings and the validation.
+        """
+        a = self.arguments
+        codes = [a.source_code, a.target_code, a.prefix]
+
+        def work(folder: Path) -> dict[str, Any]:
+            start = time.perf_counter()
+            data, state = folder / "data", PartialState()
+            if is_main_process() and not data.is_dir():
+                with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
+                    self._prefixed(joined(rows())).save_to_disk(place)
+            state.wait_for_everyone()
+            model, tokenizer = open_translator(self.start_at if fresh else self.base, to_train=True)
+            if fresh:
+                model = fresh_model(self.start_at, seed=self.seed)
+            set_languages(model, tokenizer, a.source_code, a.target_code)
+            train, held_out = load_from_disk(data), self.data["validation"]
+            if is_main_process():
+                logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
+            held_out = None if held_out is None else self._prefixed(held_out)
+            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
+            model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
+            if is_main_process():
+                save_translator(model, tokenizer, folder / "model")
+                name = stage.removeprefix("train_")
+                about = "trained on the parallel data" if name == stage else arm(name).about
+                text = f"# GFST: {name}\n\nMade with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}.\n"
+                atomic_write_text(folder / "model" / CARD, text)
+            state.wait_for_everyone()
+            if is_main_process():
+                for made in (data, folder / "checkpoints"):
+                    discard(made)
+            return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
+
+        begin = [self.start_key if fresh else self.base_key, self.run.key("parallel"), self.data["validation"]]
+        inputs = [*begin, *inputs, self.settings, codes]
+        found: dict[str, Any] = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
+        return found
+
+    def _prefixed(self, rows: Dataset) -> Dataset:
+        """The rows with the model's prefix before every source."""
+        prefix = self.arguments.prefix
+        add = {"function": lambda texts: {SOURCE: [prefix + text for text in texts]}, "input_columns": SOURCE}
+        return rows.map(**add, batched=True, keep_in_memory=True) if prefix else rows
+
+    def _training_config(self, folder: Path, n: int, steps: int | None, *, fresh: bool) -> Any:
+        """Settings of one training: its place, its steps, and what fine-tuning changes."""
+        own = copy.deepcopy(self.config)
+        own.output_dir, own.push_to_hub = str(folder), False
+        own.source_column, own.target_column = SOURCE, TARGET
+        if steps is not None:
+            own.max_steps, own.early_stopping_patience = steps, None
+        if not fresh:
+            own.warmup_steps = min(own.warmup_steps, (steps or 0) // 10) if own.warmup_steps >= 1 else own.warmup_steps
+            own.learning_rate = self.arguments.finetune_learning_rate or own.learning_rate
+        total = own.max_steps if own.max_steps > 0 else math.ceil(n / self._step_rows()) * own.num_train_epochs
+        if own.warmup_steps >= total:
+            warnings.warn(
+                f"The learning rate rises for {own.warmup_steps:g} steps, but {total:g} are trained: it never gets to "
+                f"{own.learning_rate:g}. Set --warmup_steps lower, or train longer.",
+                FairnessWarning,
+                stacklevel=2,
+            )
+        return own
+
+    def _predict(self, fitted: Fitted) -> None:
+        """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
+
+        def work(folder: Path) -> dict[str, int]:
+            texts = [text for each in self.translated for text in each.sources]
+            found = iter(self.translations(fitted.model, texts, folder))
+            table = {each.name: [next(found) for _ in each.sources] for each in self.translated}
+            atomic_write_json(folder / TRANSLATIONS, table)
+            return {name: len(rows) for name, rows in table.items()}
+
+        sources = {each.name: each.sources for each in self.translated}
+        inputs = [fitted.key, sources, self.translation_settings()]
+        self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, keep_partial=True)
+
+    def sets(self) -> Sequence[EvalSet]:
+        """Those that were given."""
+        return self.translated
+
+    def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
+        """Results of an arm by name of the set, from the translations that it made."""
+        shutil.copyfile(self.run.folder(f"predict_{fitted.name}") / TRANSLATIONS, folder / TRANSLATIONS)
+        return super().measure(fitted, sets, folder)
+
+    def extras(self, found: Found) -> dict[str, Any]:
+        """What the stages counted, and what the control explains."""
+        return {
+            "groups": list(self.groups),
+            "method": self.training_method,
+            "data": self.counts,
+            "explained": explained(found.results.get(WINOMT, {})),
+        }
+
+    def tell(self, found: Found) -> dict[str, Any]:
+        """What was kept, what the control explains, how it was read, and what was not measured."""
+        a, results = self.arguments, found.results
+        unknown = "WinoMT was not measured: nothing is known of how these models treat gender."
+        return {
+            "subject": {
+                "attribute": a.attribute,
+                "languages": f"{a.source_lang}-{a.target_lang}",
+                "groups": list(self.groups),
+                "trained by": self.training_method.replace("_", " "),
+            },
+            "outcome": "" if WINOMT in results else unknown,
+            "cautions": tuple(cautions({**self.extras(found), "comparisons": found.comparisons})),
+            "tables": (kept_table(self.counts),),
+            "figures": {"kept": kept_figure(self.counts, BACKWARDS[a.first_filter])},
+            "not_measured": tuple(text for name, text in MISSING.items() if name not in results),
+            "provenance": signatures(results),
+        }
+
+    def draw(self, found: Found) -> dict[str, Any]:
+        """The pairs that are to be shown: cards are public."""
+        rows = self.rows("balance")
+        pairs = drawn(rows, min(self.arguments.show_texts, len(rows)), seed=self.seed)
+        items = tuple(f"{source} / {target}" for source, target in zip(pairs[SOURCE], pairs[TARGET], strict=True))
+        return {"texts": {"Pseudo-parallel pairs that were kept, drawn at random": items}} if items else {}
+
+    def about(self, record: Record) -> About:
+        """What the card of the final model says."""
+        a = self.arguments
+        return About(
+            title=self.model_name,
+            summary=f"A translation model ({a.source_lang} to {a.target_lang}) trained with gender-filtered "
+            "self-training (GFST, Choubey et al. 2021), to keep people's gender more often.",
+            **from_record(record),
+            load=load_translator(f"{a.prefix}The doctor said that she was tired."),
+            metadata={
+                "library_name": "transformers",
+                **card_metadata(record, self.model_name, base_model=a.model_name_or_path),
+                "language": [code for code in (a.source_lang, a.target_lang) if code],
+                "pipeline_tag": "translation",
+            },
+        )
+
+    def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
+        """The pairs that the model was trained on."""
+
+        def pairs(folder: Path, repo_id: str) -> None:
+            rows = self.rows("balance")
+            write_splits(folder, {"train": rows})
+            self.card(rows, "balance", self.counts["balance"], repo_id=repo_id).save(folder / CARD)
+
+        return {"pairs": Artefact("dataset", None, pairs, "Add the pairs made with GFST")}

@@ -1,0 +1,157 @@
+"""What only a report of GFST says: its models, what the filters kept, and how much of a gain the control has too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hf_fairness.record import Arm, Role, Table, interval, mapping, number
+from hf_fairness.trainers.gfst.arguments import BASELINE, CONTROL, GFST, RANDOM, UNFILTERED
+
+#: Numbers of WinoMT of which it is told how much the control explains, with their names and ideal values.
+EXPLAINED = {"accuracy": ("accuracy", 1.0), "delta_g": ("ΔG", 0.0), "delta_r": ("ΔR", 0.0)}
+#: A control that has this part of the gain explains most of it.
+MOST = 0.5
+
+LIMITS = (
+    "WinoMT has one kind of sentence and two genders; its genders are read by an aligner and a tagger, which err. Its "
+    "neutral rows are counted as wrong where they are translated with a gender.",
+    "A tagger that both filters the training pairs and reads the test set makes the same errors on both sides.",
+    "Intervals are over rows of the test sets; where every model was trained once, another seed would give other "
+    "numbers.",
+    "The filters know the words of the attribute's groups. Other people are not represented in the pairs.",
+    "Self-training spreads what the initial model does already, its errors in anything but gender too, and cannot "
+    "invent forms that the parallel data lack.",
+    "Gender accuracy says nothing of stereotypes that need no gendered word, or of people whose gender is not said.",
+)
+#: What is said of a set that was not given.
+MISSING = {
+    "winomt": "WinoMT (the gender of people in translations): no rows were given",
+    "must_she": "MuST-SHE (gender-marked words): no rows were given",
+    "test": "Translation quality: no test set was given",
+}
+#: Title, role and description of each model.
+ARMS: dict[str, tuple[str, Role, str]] = {
+    BASELINE: ("baseline", "original", "the initial model, which translated the texts"),
+    GFST: ("GFST", "method", "trained on pairs that the source and the target filter kept, as many of each group"),
+    CONTROL: ("control", "control", "trained for as many steps on the original parallel data alone"),
+    RANDOM: ("RandST", "rival", "trained on as many random pairs, which no filter saw"),
+    UNFILTERED: ("no target filter", "variant", "trained on pairs that the source filter alone kept"),
+}
+
+
+def arm(name: str) -> Arm:
+    """A model as reports call it; one of no other name was trained on the pairs of one group."""
+    alone: tuple[str, Role, str] = (
+        f"{name} pairs only",
+        "variant",
+        f"trained on the pairs about the group {name} alone",
+    )
+    return Arm(name, *ARMS.get(name, alone))
+
+
+def kept_table(data: Mapping[str, Any]) -> Table:
+    """Per stage and group, how many rows came, how many were kept, and why the others were dropped.
+
+    Labels of the parallel data (which group a source speaks of) stand below its row.
+
+    Args:
+        data: what the stages counted, by stage.
+    """
+    rows = [("stage", "of", "rows", "kept", "share", "dropped because of")]
+    for name, numbers in data.items():
+        stage = name.replace("_", " ")
+        if "reasons" not in numbers:
+            size = f"{numbers.get('n', 0):,}"
+            more = f"balanced, {numbers['per_group']} of each group" if "before" in numbers else ""
+            rows.append((stage, "all", size, size, "", more))
+            continue
+        for group, part in (("all", numbers), *mapping(numbers, "by_gender").items()):
+            share, ends = number(part, "kept_share"), interval(part, "kept_share_ci95")
+            reasons = ", ".join(f"{reason} {n:,}" for reason, n in part["reasons"].items()) or "nothing dropped"
+            shown = "" if share is None else f"{share:.1%}" + (f" [{ends[0]:.1%}, {ends[1]:.1%}]" if ends else "")
+            rows.append((stage, group, f"{part['n']:,}", f"{part['kept']:,}", shown, reasons))
+        labels = mapping(numbers, "by_group") or mapping(numbers, "sources_by_gender")
+        for group, n in labels.items():
+            rows.append((stage, group, "", f"{n:,}", f"{n / max(sum(labels.values()), 1):.1%}", ""))
+    note = "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals."
+    return Table("What the filters kept", tuple(rows), note)
+
+
+def kept_figure(data: Mapping[str, Any], last_filter: str) -> dict[str, Any]:
+    """Pairs by step and group, as a picture."""
+    parts, balanced = data[last_filter]["by_gender"], data["balance"]
+    return {
+        "kind": "bars",
+        "title": "What the filters kept",
+        "caption": "Pairs of each group; the larger groups lose pairs until all have as many as the smallest.",
+        "x_label": "pairs",
+        "format": ",.0f",
+        "rows": {
+            "translated": {group: parts[group]["n"] for group in balanced["before"]},
+            "passed the filters": balanced["before"],
+            "balanced": dict.fromkeys(balanced["before"], balanced["per_group"]),
+        },
+    }
+
+
+def explained(results: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """How much nearer to the ideal GFST and its control come, and the control's part of it.
+
+    Args:
+        results: WinoMT of ``baseline``, ``gfst`` and, where it was trained, ``control``.
+
+    Returns:
+        Per key ``gain`` of GFST and ``control_gain`` over the baseline, and ``control_share``, None where GFST gains
+        nothing; the last two are None without a control. A share of 1 says that longer training on the same data does
+        as well.
+
+    Example:
+        >>> found = explained({"baseline": {"accuracy": 0.5}, "control": {"accuracy": 0.7}, "gfst": {"accuracy": 0.75}})
+        >>> round(found["accuracy"]["control_share"], 6)
+        0.8
+    """
+    found: dict[str, dict[str, float | None]] = {}
+    for key, (_, ideal) in EXPLAINED.items():
+        values = {name: number(scores, key) for name, scores in results.items()}
+        far = {name: abs(value - ideal) for name, value in values.items() if value is not None}
+        if BASELINE in far and GFST in far:
+            gain, control_gain = (far[BASELINE] - far[name] if name in far else None for name in (GFST, CONTROL))
+            share = control_gain / gain if gain and gain > 0 and control_gain is not None else None
+            found[key] = {"gain": gain, "control_gain": control_gain, "control_share": share}
+    return found
+
+
+def cautions(report: Mapping[str, Any]) -> list[str]:
+    """What the control and RandST say about the gain, and what else to know before a number is quoted.
+
+    Args:
+        report: ``explained``, ``comparisons``, ``data``.
+    """
+    found = []
+    for key, part in report["explained"].items():
+        gain, share, title = part["gain"], part["control_share"], EXPLAINED[key][0]
+        if gain <= 0:
+            found.append(f"GFST comes no nearer to the ideal {title} than the baseline: there is no gain.")
+        elif share is not None and share >= MOST:
+            found.append(
+                f"The control explains {min(share, 1):.0%} of the gain in {title}: most of it comes from longer "
+                "training on the same parallel data, not from the filtered pairs."
+            )
+    gaps = mapping(mapping(report["comparisons"], "winomt"), f"{GFST} - {RANDOM}")
+    ends = interval(mapping(gaps, "accuracy"), "difference_ci95")
+    if ends is not None and ends[0] <= 0:
+        found.append("GFST's accuracy is not clearly above that of as many random pairs: the filters may add nothing.")
+    sizes = mapping(report["data"], RANDOM)
+    if sizes and sizes["n"] < sizes["wanted"]:
+        found.append(f"RandST has {sizes['n']} pairs, {sizes['wanted']} were wanted: its size is not matched.")
+    return found
+
+
+def signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What says how BLEU and chrF were computed, and how WinoMT was read; results by set and arm."""
+    first = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
+    found = dict(mapping(mapping(first, "test"), "signatures"))
+    if read := first.get("winomt"):
+        found["WinoMT"] = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
+    return found
