@@ -80,7 +80,7 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])
     if needs_target:
-        how = {"human_nouns_only": a.human_nouns_only, "nouns": a.nouns, "ambiguous": a.ambiguous}
+        how: dict[str, Any] = {"human_nouns_only": a.human_nouns_only, "nouns": a.nouns, "ambiguous": a.ambiguous}
         TargetGender(lang=a.target_lang, tagger=tagger, **how)({"target": ["a"], "source_gender": [groups[0]]})
     if a.wants("predict"):
         _check_measures(a, data, data["winomt_tagger"] or tagger)

@@ -160,7 +160,11 @@ class GFSTMethod(PairStages):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         a, own = self.arguments, None if self.arguments.tagger else self.tagger
-        how = {"groups": self.groups, "tagger": self.data["winomt_tagger"] or own, "seed": self.data_seed}
+        how: dict[str, Any] = {
+            "groups": self.groups,
+            "tagger": self.data["winomt_tagger"] or own,
+            "seed": self.data_seed,
+        }
         self.translated = translation_sets(a, self.data, **how) if a.wants("predict") else []
         self.start_at: Path | str = ""
         self.start_key: Any = None
@@ -444,6 +448,7 @@ class GFSTMethod(PairStages):
         a, results = self.arguments, found.results
         unknown = "WinoMT was not measured: nothing is known of how these models treat gender."
         return {
+            "task": "translation",
             "subject": {
                 "attribute": a.attribute,
                 "languages": f"{a.source_lang}-{a.target_lang}",

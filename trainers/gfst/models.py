@@ -14,7 +14,7 @@ from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.utils import foreign_code_refused
 
 
-def check_translator(source: str | tuple[Any, Any], source_code: str | None, target_code: str | None) -> None:
+def check_translator(source: Any, source_code: str | None, target_code: str | None) -> None:
     """Look at configuration and tokenizer of a model, which cost little, before hours are spent on it.
 
     Args:

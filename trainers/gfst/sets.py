@@ -108,6 +108,7 @@ def translation_sets(
         ValueError: a row without a text to translate.
     """
     found: list[TranslationSet] = []
+    own: dict[str, Any]
     if data["winomt_rows"] is not None:
         rows = [dict(row) for row in as_rows(data["winomt_rows"])]
         sources = read_columns(rows, ["sentence"], WINOMT)["sentence"]

@@ -150,7 +150,7 @@ def cautions(report: Mapping[str, Any]) -> list[str]:
 
 def signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """What says how BLEU and chrF were computed, and how WinoMT was read; results by set and arm."""
-    first = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
+    first: dict[str, Mapping[str, Any]] = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
     found = dict(mapping(mapping(first, "test"), "signatures"))
     if read := first.get("winomt"):
         found["WinoMT"] = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
