@@ -30,7 +30,6 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.augment import CounterfactualSwap
 from hf_fairness.demo import minilm_path
 from hf_fairness.record import interval, mapping, number, plain
-from hf_fairness.report.data_diet_record import data_diet_record, title_of
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import ABSENT, format_interval, format_number
@@ -40,6 +39,7 @@ from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, run_data_diet
 from hf_fairness.trainers.data_diet.choice import choose, entry, spearman
 from hf_fairness.trainers.data_diet.grid import cell, experiments
+from hf_fairness.trainers.data_diet.summary import title_of
 
 DATA = ROOT.parent / "shared" / "data" / "data_diet"
 FILE = RESULTS / "data_diet_quality.json"
@@ -145,7 +145,7 @@ def study(output_dir: Path, *, quick: bool = False, cache: str | None = None) ->
             "threads": torch.get_num_threads(),
         },
         "published_ge": {} if quick else against_published(scores),
-        "got_worse": list(summarize(data_diet_record(report)).worse),
+        "got_worse": list(summarize(report["record"]).worse),
     }
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.data_diet.arguments import DataDietArguments
     from hf_fairness.trainers.data_diet.callback import GEPruningCallback
     from hf_fairness.trainers.data_diet.config import DataDietConfig, PruningSettings
-    from hf_fairness.trainers.data_diet.features import HeadClassifier
-    from hf_fairness.trainers.data_diet.recipe import run_data_diet
+    from hf_fairness.trainers.data_diet.learners import HeadClassifier
+    from hf_fairness.trainers.data_diet.method import run_data_diet
     from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
     from hf_fairness.trainers.gfst.arguments import GFSTArguments
     from hf_fairness.trainers.gfst.config import GFSTConfig
@@ -71,8 +71,8 @@ _LAZY = {
     "hf_fairness.trainers.data_diet.arguments": ("DataDietArguments",),
     "hf_fairness.trainers.data_diet.callback": ("GEPruningCallback",),
     "hf_fairness.trainers.data_diet.config": ("DataDietConfig", "PruningSettings"),
-    "hf_fairness.trainers.data_diet.features": ("HeadClassifier",),
-    "hf_fairness.trainers.data_diet.recipe": ("run_data_diet",),
+    "hf_fairness.trainers.data_diet.learners": ("HeadClassifier",),
+    "hf_fairness.trainers.data_diet.method": ("run_data_diet",),
     "hf_fairness.trainers.data_diet.trainer": ("DataDietTrainer",),
     "hf_fairness.trainers.gfst.arguments": ("GFSTArguments",),
     "hf_fairness.trainers.gfst.config": ("GFSTConfig",),

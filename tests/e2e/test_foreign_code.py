@@ -292,11 +292,12 @@ def test_a_data_set_with_a_loading_script_does_not_run_it(marker, tmp_path):
 
 
 def test_saved_arrays_hold_no_pickles(marker, tmp_path):
-    from hf_fairness.trainers.data_diet.features import FILE, Features
+    from hf_fairness.trainers.data_diet.learners import encode
 
-    np.save(tmp_path / FILE, np.array([_Mark(marker)], dtype=object), allow_pickle=True)
+    file = tmp_path / "vectors.npy"
+    np.save(file, np.array([_Mark(marker)], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle"):
-        Features.load(tmp_path, ["a"])
+        encode("unused", ["a"], device=None, cached=file)
     assert not marker.exists()
 
 

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from hf_fairness.arguments import (
     DataArguments,
     DeviceArguments,
+    ExperimentArguments,
     HeldOutArguments,
     LabelArguments,
-    ReportArguments,
 )
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
 from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
-from hf_fairness.trainers.data_diet.heads import HeadSettings
 
 MODES = ("fast", "full")
+#: The ranking that is the control of the others: as many examples, chosen by no score.
+CONTROL = "random"
 #: What experiment 1 ranks the counterfactuals by (figures 2 and 3), and the rankings of experiment 2 (table 3).
 FIRST = ("ge", "el2n", "grand", "forgetting", "random")
 SECOND = ("healthy_random", "random", "unhealthy_random", "vanilla_ge")
 #: Fairness measure by which fractions are chosen on the validation set.
 CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equalized_odds")
+#: Settings of whole models that heads on frozen features have not, as `transformers.TrainingArguments` calls them.
+OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "gradient_checkpointing", "report_to")
+_COUNTS = (
+    "n_init",
+    "score_after_epochs",
+    "per_device_train_batch_size",
+    "hidden",
+    "lora_r",
+    "gradient_accumulation_steps",
+)
+NO_SWEEP = (
+    "the grid is the sweep of data-diet; give several values to --factual_fractions, --counterfactual_fractions, "
+    "--first_fractions or --rankings."
+)
 
 
 @dataclass(kw_only=True)
-class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOutArguments, DataArguments):
+class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness data-diet` needs.
 
     Source: Zayed et al. 2023; the defaults are those of its section 5, but for the number of seeds (5 there).
@@ -39,13 +55,6 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
     max_rows: int | None = field(
         default=None,
         metadata={"help": "Use the first so many rows of the data set, held-out ones included; default: all."},
-    )
-    validation_dataset: str | None = field(
-        default=None,
-        metadata={
-            "help": "Rows to choose fractions on, as --dataset; default: see --validation_split, or a tenth of the "
-            "training rows, held out."
-        },
     )
     test_dataset: str | None = field(
         default=None,
@@ -105,6 +114,17 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
     lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
     lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
     lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
+    bf16: bool = field(default=False, metadata={"help": "Full mode: train in bfloat16; weights stay in float32."})
+    fp16: bool = field(default=False, metadata={"help": "Full mode: train in float16; weights stay in float32."})
+    gradient_accumulation_steps: int = field(
+        default=1, metadata={"help": "Full mode: batches whose gradients make a step together."}
+    )
+    gradient_checkpointing: bool = field(
+        default=False, metadata={"help": "Full mode: compute activations twice in place of keeping them."}
+    )
+    report_to: str = field(
+        default="none", metadata={"help": "Full mode: where the losses of every training go, such as tensorboard."}
+    )
     experiments: list[int] = field(
         default_factory=lambda: [1, 2],
         metadata={
@@ -147,6 +167,9 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
         },
     )
     n_seeds: int = field(default=10, metadata={"help": "Trainings of every cell."})
+    control: bool = field(
+        default=True, metadata={"help": f"Without it the ranking {CONTROL}, the control of the others, is left out."}
+    )
     seed: int = field(default=0, metadata={"help": "The first of the seeds."})
     n_init: int = field(default=5, metadata={"help": "Short runs per seed that scores are averaged over."})
     score_after_epochs: int = field(default=1, metadata={"help": "Epochs after which scores are taken."})
@@ -163,10 +186,6 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
         default=None,
         metadata={"help": "Folder for vectors of texts that several searches share (fast mode); default: none."},
     )
-    use_cpu: bool = field(
-        default=False, metadata={"help": "Keep encoders and models off the accelerator; default: what is there."}
-    )
-    resume: bool = field(default=True, metadata={"help": "Go on from finished stages and cells of an earlier run."})
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
@@ -175,11 +194,13 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
             ValueError: a value out of range, or options that do not fit together; the message names them.
         """
         super().__post_init__()
-        choices = {"mode": MODES, "counterfactual_base": BASES, "select_by": CRITERIA}
-        for name, known in choices.items():
+        self.check_experiment()
+        if self.sweep:
+            raise ValueError(f"--sweep: {NO_SWEEP}")
+        for name, known in {"mode": MODES, "counterfactual_base": BASES, "select_by": CRITERIA}.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.")
-        for name in ("n_seeds", "n_init", "score_after_epochs", "per_device_train_batch_size", "hidden", "lora_r"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
         if self.num_train_epochs < max(2, self.score_after_epochs):
@@ -196,25 +217,23 @@ class DataDietArguments(ReportArguments, DeviceArguments, LabelArguments, HeldOu
                 raise ValueError(f"{name} is {values}, expected numbers from 0 to 1.")
         if not self.experiments or not set(self.experiments) <= {1, 2}:
             raise ValueError(f"experiments is {self.experiments}, expected 1, 2 or both.")
-        unknown = sorted(set(self.rankings) - set(RANKINGS))
-        if unknown:
+        if unknown := sorted(set(self.rankings) - set(RANKINGS)):
             raise ValueError(f"Unknown ranking {unknown[0]!r}. Rankings: {', '.join(RANKINGS)}.")
-        if self.use_peft and self.mode == "fast":
-            raise ValueError("--use_peft needs --mode full: frozen features have no weights to adapt.")
+        if not self.control and set(self.rankings) == {CONTROL}:
+            raise ValueError(f"--no_control leaves out the ranking {CONTROL}, and --rankings has no other.")
         if self.select_by in CRITERIA[2:] and self.group_dataset is None:
             raise ValueError(f"--select_by {self.select_by} needs --group_dataset: it is a metric of different texts.")
+        given = [name for name in ("use_peft", *OF_TRAINER) if getattr(self, name) != getattr(type(self), name)]
+        if given and self.mode == "fast":
+            raise ValueError(f"--{given[0]} needs --mode full: frozen features have no weights to adapt.")
 
     @property
     def seeds(self) -> list[int]:
         """Seeds of the trainings."""
         return list(range(self.seed, self.seed + self.n_seeds))
 
-    def heads(self, n_classes: int) -> HeadSettings:
-        """How heads are trained in fast mode."""
-        return HeadSettings(
-            hidden=self.hidden,
-            num_train_epochs=self.num_train_epochs,
-            per_device_train_batch_size=self.per_device_train_batch_size,
-            learning_rate=1e-3 if self.learning_rate is None else self.learning_rate,
-            n_classes=n_classes,
-        )
+    def scored_by(self) -> list[Any]:
+        """What scores of examples depend on, beside the model and the texts."""
+        names = ["mode", "use_peft", "lora_r", "lora_alpha", "lora_dropout", *OF_TRAINER[:-1], "seeds", "n_init"]
+        names += ["score_after_epochs", "num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden"]
+        return [getattr(self, name) for name in names]

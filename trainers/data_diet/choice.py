@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.rankings import RANKINGS, count, spent_on_copies
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
-from hf_fairness.trainers.data_diet.grid import BASELINES, Cell, experiments
-from hf_fairness.trainers.data_diet.measures import GROUP, PAIRED
+from hf_fairness.trainers.data_diet.grid import BASELINES, GROUP, PAIRED, Cell, experiments
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -26,13 +26,6 @@ def auc_change(results: Results, name: str, part: str) -> list[float | None]:
     """Relative change of the AUC against the vanilla model of the same seed: -0.02 is a loss of 2 %."""
     ours, theirs = (results[key]["measures"][part]["auc"] for key in (name, "vanilla"))
     return [None if a is None or not b else a / b - 1.0 for a, b in zip(ours, theirs, strict=True)]
-
-
-def criterion(results: Results, name: str, select_by: str) -> float | None:
-    """Mean over seeds of the measure that decides: paired on the validation texts, or on the texts of groups."""
-    part = "validation" if select_by in PAIRED else "groups"
-    mean: float | None = over_seeds(results[name]["measures"][part][select_by], **RATE)["mean"]
-    return mean
 
 
 def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments) -> dict[str, Any] | None:
@@ -49,12 +42,13 @@ def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments
         ``name`` of the cell, its ``criterion`` (``rank``: the same with the sign by which higher is better) and
         ``auc_change`` on the validation texts, and how many cells were within the limit; None where none was.
     """
+    part = "validation" if arguments.select_by in PAIRED else "groups"
+    sign = -1.0 if arguments.select_by == "flip_rate" else 1.0
     found = []
     for each in cells:
-        value = criterion(results, each.name, arguments.select_by)
+        value = over_seeds(results[each.name]["measures"][part][arguments.select_by], **RATE)["mean"]
         change = over_seeds(auc_change(results, each.name, "validation"), **CHANGE)["mean"]
         if value is not None and change is not None and change >= -arguments.max_auc_drop:
-            sign = -1.0 if arguments.select_by == "flip_rate" else 1.0
             found.append((sign * value, -float(np.mean(results[each.name]["n_rows"])), each.name, change))
     if not found:
         return None
@@ -200,19 +194,14 @@ def _points(results: Results, rankings: Mapping[str, Sequence[Cell]]) -> dict[st
 
 
 def spearman(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rank correlation of every pair of rows, ties sharing their mean rank; shape (k, k).
+    """Rank correlation of every pair of rows, ties sharing their mean rank; shape (k, k), NaN for a constant.
 
     Example:
         >>> spearman(np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 9.0], [3.0, 2.0, 1.0]]))[0].tolist()
         [1.0, 1.0, -1.0]
     """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(rows, axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
-    ranks = np.divide(ranks, lengths, out=np.full_like(ranks, np.nan), where=lengths > 0)
-    return np.asarray(np.clip(ranks @ ranks.T, -1.0, 1.0).round(12))
+    with np.errstate(invalid="ignore"):
+        return np.atleast_2d(np.corrcoef(rankdata(rows, axis=1))).round(12)
 
 
 def stability(
@@ -255,14 +244,13 @@ def stability(
 
 
 def _one(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    value = float(spearman(np.stack([first, second]))[0, 1])
-    return None if np.isnan(value) else value
+    pair = _pairs(np.stack([first, second]))
+    return None if pair is None else pair["mean"]
 
 
 def _pairs(rows: NDArray[np.float64]) -> dict[str, float] | None:
-    if len(rows) < 2:
-        return None
+    """Rank correlations between all rows; None where a row has no ranks, or is alone."""
     values = spearman(rows)[np.triu_indices(len(rows), 1)]
-    if np.isnan(values).any():
+    if not len(values) or np.isnan(values).any():
         return None
     return {"mean": float(values.mean()), "least": float(values.min()), "greatest": float(values.max())}

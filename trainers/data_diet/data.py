@@ -19,6 +19,7 @@ from hf_fairness.maps import row_draw
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.refine import balance
 from hf_fairness.rows import column_values
+from hf_fairness.runs import content_key
 from hf_fairness.scores.class_labels import Label, class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
@@ -122,6 +123,17 @@ class DietData:
         """The texts without terms of the attribute."""
         removal = RemoveTerms("text", attribute=self.attribute, names=self.names)
         return list(removal({"text": list(texts)})["text_blind"])
+
+    def distinct_texts(self) -> list[str]:
+        """Every text that a search on frozen features reads, once, in an order that depends on the texts only."""
+        columns = [self.pool, *self.measured().values(), *self.measured(blind=True).values()]
+        return sorted(set().union(*columns))
+
+    def measured_key(self) -> str:
+        """Content key of what models are measured on, and by what."""
+        splits = [[each.texts, each.counterfactuals, each.labels] for each in (self.validation, self.test)]
+        groups = [] if self.groups is None else [self.groups.texts, self.groups.groups.tolist(), self.groups.labels]
+        return content_key(*splits, groups, [self.attribute.digest, self.names, self.positive])
 
     def rows(self, factual: NDArray[np.bool_], counterfactual: NDArray[np.bool_]) -> Rows:
         """Rows of the pool for the examples and the counterfactuals that are kept."""

@@ -1,24 +1,26 @@
-"""The grid of a data-diet search: which cells there are, which rows each trains on, and its resumable run."""
+"""The grid of a data-diet search: its cells, the rows each trains on, and what its models are measured by."""
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.runs import atomic_write_json
+from hf_fairness.scores.auc import area_under_curve
+from hf_fairness.scores.flips import counterfactual_flip
+from hf_fairness.scores.groups import equalized_odds
 from hf_fairness.scores.rankings import RANKINGS, keep
-from hf_fairness.trainers.data_diet.arguments import FIRST, DataDietArguments
-from hf_fairness.trainers.data_diet.data import DietData, Rows
-from hf_fairness.trainers.data_diet.measures import measure
+from hf_fairness.trainers.data_diet.arguments import CONTROL, FIRST, DataDietArguments
+from hf_fairness.trainers.data_diet.data import DietData, GroupTexts, Rows, Split
+from hf_fairness.trainers.data_diet.learners import Learner
 from hf_fairness.utils import FairnessWarning, progress
 
 logger = logging.getLogger(__name__)
@@ -26,24 +28,26 @@ logger = logging.getLogger(__name__)
 #: What every search trains beside the rankings: all factual examples; all of both kinds; a counterfactual in place of
 #: every second example; texts without terms, in training and prediction; as many examples of each group.
 BASELINES = ("vanilla", "cda", "cds", "blindness", "balancing")
+#: On the same texts with their group words flipped, in the order of tables; then AUC and accuracy on all texts.
+PAIRED = (
+    "counterfactual_parity",
+    "counterfactual_equal_opportunity_1",
+    "counterfactual_equalized_odds",
+    "kept_flipped_parity",
+    "flip_rate",
+    "mean_abs_probability_change",
+    "positive_rate",
+    "auc",
+    "accuracy",
+)
+#: On different texts of different groups.
+GROUP = ("demographic_parity", "equal_opportunity_1", "equalized_odds", "positive_rate", "accuracy")
+
 #: Score name -> values of every seed, shape (seeds, n).
 Scores = Mapping[str, NDArray[np.float64]]
-
-
-class Learner(Protocol):
-    """Trains models on rows of the pool and predicts with them: small heads, or whole models."""
-
-    def fit(self, rows: Sequence[Rows], seeds: Sequence[int]) -> Any:
-        """One model per seed, each trained on its own rows."""
-        ...
-
-    def probabilities(self, models: Any, *, blind: bool) -> dict[str, NDArray[np.float64]]:
-        """Probabilities on every set that is measured, shape (seeds, n, classes)."""
-        ...
-
-    def save(self, models: Any, index: int, folder: Path) -> None:
-        """Write one of the models."""
-        ...
+Probabilities = NDArray[np.float64]
+#: Set -> key -> one value per seed; None where undefined.
+Measured = dict[str, dict[str, list["float | None"]]]
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,8 @@ class Cell:
     @property
     def name(self) -> str:
         """Unique name, usable as a file name."""
-        if self.ranking in BASELINES:
-            return self.ranking
-        return f"{self.ranking}-a{self.factual:g}-b{self.counterfactual:g}"
+        fractions = f"-a{self.factual:g}-b{self.counterfactual:g}"
+        return self.ranking if self.ranking in BASELINES else self.ranking + fractions
 
 
 def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
@@ -84,13 +87,19 @@ def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
 
 def experiments(arguments: DataDietArguments) -> dict[str, dict[str, list[Cell]]]:
     """The cells of both experiments by ranking; some belong to several rankings."""
-    found: dict[str, dict[str, list[Cell]]] = {}
-    if 1 in arguments.experiments:
-        found["1"] = {name: [cell(name, 1.0, b) for b in arguments.first_fractions] for name in FIRST}
-    if 2 in arguments.experiments:
-        pairs = [(a, b) for a in arguments.factual_fractions for b in arguments.counterfactual_fractions if a + b > 0]
-        found["2"] = {name: [cell(name, a, b) for a, b in pairs] for name in arguments.rankings}
-    return found
+    a = arguments
+    shares = {
+        1: [(1.0, b) for b in a.first_fractions],
+        2: [(f, c) for f in a.factual_fractions for c in a.counterfactual_fractions if f + c > 0],
+    }
+    return {
+        str(number): {
+            name: [cell(name, *pair) for pair in shares[number]]
+            for name in (FIRST if number == 1 else a.rankings)
+            if a.control or name != CONTROL
+        }
+        for number in sorted(set(a.experiments))
+    }
 
 
 def all_cells(arguments: DataDietArguments) -> list[Cell]:
@@ -100,12 +109,12 @@ def all_cells(arguments: DataDietArguments) -> list[Cell]:
     return list(dict.fromkeys([*named, *rest]))
 
 
-def rows_of(cell: Cell, data: DietData, scores: Scores, index: int, seed: int, base: str) -> Rows:
+def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, base: str) -> Rows:
     """Rows of the pool that one model of a cell is trained on.
 
     Args:
         cell: what to keep.
-        data: the texts.
+        diet: the texts.
         scores: of every seed.
         index: place of the seed in the scores.
         seed: of everything that is random.
@@ -114,82 +123,132 @@ def rows_of(cell: Cell, data: DietData, scores: Scores, index: int, seed: int, b
     Returns:
         Row numbers; see :class:`DietData`.
     """
-    everything = np.ones(data.n, dtype=bool)
-    if cell.ranking == "vanilla":
-        return data.rows(everything, ~everything)
-    if cell.ranking == "cda":
-        return data.rows(everything, everything)
+    everything = np.ones(diet.n, dtype=bool)
+    if cell.ranking in ("vanilla", "cda"):
+        return diet.rows(everything, everything & (cell.ranking == "cda"))
     if cell.ranking == "cds":
-        return data.substituted(seed)
+        return diet.substituted(seed)
     if cell.ranking == "blindness":
-        return 2 * data.n + np.arange(data.n)
+        return 2 * diet.n + np.arange(diet.n)
     if cell.ranking == "balancing":
-        return data.balanced(seed)
+        return diet.balanced(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # said once, of all seeds, in the report
         kept = keep(
             cell.ranking,
             {name: values[index] for name, values in scores.items()},
-            data.train.changed,
+            diet.train.changed,
             factual_fraction=cell.factual,
             counterfactual_fraction=cell.counterfactual,
             seed=seed,
             counterfactual_base=base,
         )
-    return data.rows(kept.factual, kept.counterfactual)
+    return diet.rows(kept.factual, kept.counterfactual)
 
 
-def run_grid(
-    learner: Learner,
-    data: DietData,
-    scores: Scores,
-    arguments: DataDietArguments,
-    folder: Path,
-    *,
-    show_progress: bool | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Train and measure every cell; cells whose file is in the folder already are read from it.
+def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, folder: Path) -> None:
+    """Train and measure every cell whose file is not in the folder yet.
 
     Args:
         learner: trains and predicts.
-        data: the texts.
+        diet: the texts.
         scores: what the rankings need.
         arguments: fractions, seeds.
-        folder: one JSON file per cell goes here, each written in one step.
-        show_progress: None means on a terminal.
-
-    Returns:
-        By name of the cell: its fractions, ``n_rows`` per seed, ``measures`` by set and key with one value per seed;
-        or ``skipped`` with the reason.
+        folder: one JSON file per cell goes here, each written in one step; see :func:`run_cell`.
     """
-    results: dict[str, dict[str, Any]] = {}
-    for each in progress(all_cells(arguments), "Training cells", show_progress=show_progress):
+    for each in progress(all_cells(arguments), "Training cells"):
         path = folder / f"{each.name}.json"
-        if path.is_file():
-            results[each.name] = json.loads(path.read_text(encoding="utf-8"))
-            continue
-        results[each.name] = run_cell(learner, data, scores, arguments, each)
-        atomic_write_json(path, results[each.name])
-    return results
+        if not path.is_file():
+            atomic_write_json(path, run_cell(learner, diet, scores, arguments, each))
 
 
 def run_cell(
-    learner: Learner, data: DietData, scores: Scores, arguments: DataDietArguments, cell: Cell
+    learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, cell: Cell
 ) -> dict[str, Any]:
-    """Train the models of one cell, one per seed, and measure them."""
-    start, blind = time.perf_counter(), cell.ranking == "blindness"
+    """Train the models of one cell, one per seed, and measure them.
+
+    Returns:
+        Its ``name`` and fractions, ``n_rows`` per seed, ``measures`` by set and key with one value per seed; or
+        ``skipped`` with the reason.
+    """
+    start, blind, base = time.perf_counter(), cell.ranking == "blindness", arguments.counterfactual_base
     found: dict[str, Any] = {**asdict(cell), "name": cell.name}
     try:
-        rows = [
-            rows_of(cell, data, scores, index, seed, arguments.counterfactual_base)
-            for index, seed in enumerate(arguments.seeds)
-        ]
+        rows = [rows_of(cell, diet, scores, index, seed, base) for index, seed in enumerate(arguments.seeds)]
     except ValueError as error:
         if cell.ranking != "balancing":
             raise
         logger.warning("The baseline %s is left out: %s", cell.name, error)
         return {**found, "skipped": str(error)}
-    models = learner.fit(rows, arguments.seeds)
-    measures = measure(data, learner.probabilities(models, blind=blind), blind=blind)
+    measures = measure(diet, learner.probabilities(rows, arguments.seeds, blind=blind))
     seconds = round(time.perf_counter() - start, 3)
     return {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
+
+
+def measure(diet: DietData, probabilities: Mapping[str, Probabilities]) -> Measured:
+    """Paired metrics and AUC on validation and test texts, group metrics on the texts of groups.
+
+    Args:
+        diet: labels, groups, and which texts have a counterfactual.
+        probabilities: of each set, shape (seeds, n, classes).
+    """
+    found: Measured = {}
+    for name, split in (("validation", diet.validation), ("test", diet.test)):
+        versions = probabilities[name], probabilities[f"{name}_counterfactual"]
+        each = [_paired(pair, split, diet.positive) for pair in zip(*versions, strict=True)]
+        found[name] = {key: [one[key] for one in each] for key in PAIRED}
+    if diet.groups is not None:
+        each = [_group(values, diet.groups, diet.positive) for values in probabilities["groups"]]
+        found["groups"] = {key: [one[key] for one in each] for key in GROUP}
+    return found
+
+
+def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[str, float | None]:
+    """Measures of one model on texts and their counterfactuals.
+
+    Parity, opportunity and odds compare the versions about one group with the versions about the other: between texts
+    as they are and flipped, a gap in one direction cancels that in the other. That comparison, which equation 3 of
+    the paper describes, is ``kept_flipped_parity``.
+    """
+    hits = [(p.argmax(axis=1) == positive).astype(int) for p in pair]
+    chances = [p[:, positive] for p in pair]
+    truth, first, known = (split.labels == positive).astype(int), split.place == 0, (split.place >= 0).astype(int)
+    by_group = {
+        split.versions[0]: np.where(first, hits[0], hits[1]),
+        split.versions[1]: np.where(first, hits[1], hits[0]),
+    }
+    names = ("original", "counterfactual")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # what is undefined stays None
+        flip = counterfactual_flip(
+            dict(zip(names, hits, strict=True)),
+            probabilities=dict(zip(names, chances, strict=True)),
+            changed=split.changed.astype(int),
+            n_bootstrap=0,
+        )
+        groups = counterfactual_flip(by_group, references=truth, changed=known, n_bootstrap=0) if known.any() else {}
+    return {
+        **{key: groups.get(key) for key in PAIRED if key.startswith("counterfactual")},
+        "kept_flipped_parity": flip["counterfactual_parity"],
+        **{key: flip[key] for key in ("flip_rate", "mean_abs_probability_change")},
+        "positive_rate": flip["positive_rate"]["original"],
+        "auc": area_under_curve(chances[0], truth == 1)["auc"],
+        "accuracy": float((pair[0].argmax(axis=1) == split.labels).mean()),
+    }
+
+
+def _group(probabilities: Probabilities, groups: GroupTexts, positive: int) -> dict[str, float | None]:
+    """Measures of one model on texts of different groups."""
+    hits, truth = (probabilities.argmax(axis=1) == positive).astype(int), (groups.labels == positive).astype(int)
+    odds = equalized_odds(hits, truth, groups.groups, n_bootstrap=0)
+    rates = odds["rates"].values()
+    gaps = {
+        key: 1.0 - float(np.ptp([rate[name] for rate in rates]))
+        for key, name in (("demographic_parity", "positive_rate"), ("equal_opportunity_1", "true_positive_rate"))
+    }
+    return {
+        **gaps,
+        "equalized_odds": odds["equalized_odds"],
+        "positive_rate": odds["overall_positive_rate"],
+        "accuracy": odds["accuracy"],
+    }

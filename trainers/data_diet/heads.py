@@ -1,7 +1,6 @@
 """Many small classifiers on frozen features, trained side by side: one batched product in place of one per head.
 
-A head is an MLP with one hidden layer, logits = relu(x W1 + b1) W2 + b2, trained with Adam on the cross-entropy. Its
-gradients are written out: they are four products, and their lengths per example (GraNd) come from the same arrays.
+A head is an MLP with one hidden layer, logits = relu(x W1 + b1) W2 + b2, trained with Adam on the cross-entropy.
 What a head learns depends, up to rounding, on its own seed and rows and on the number of steps, not on the heads
 beside it.
 """
@@ -85,7 +84,7 @@ class Heads:
         *,
         num_train_epochs: int | None = None,
         decay: bool = True,
-        after_epoch: Callable[[int], object] | None = None,
+        after_epoch: Callable[[Heads, int], object] | None = None,
     ) -> Heads:
         """Train every head on its own rows.
 
@@ -98,7 +97,7 @@ class Heads:
             rows: for each head the rows that it is trained on.
             num_train_epochs: None means those of the settings.
             decay: whether the learning rate falls to 0; a short run that is to show an early state keeps it.
-            after_epoch: called with the number of epochs done.
+            after_epoch: called with the heads and the number of epochs done.
 
         Returns:
             The heads.
@@ -136,7 +135,7 @@ class Heads:
                     "once, check the encoder's vectors for large numbers."
                 )
             if after_epoch is not None:
-                after_epoch(epoch + 1)
+                after_epoch(self, epoch + 1)
         return self
 
     def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -177,13 +176,6 @@ class Heads:
             errors.sum(dim=1, keepdim=True),
         ]
 
-    def _forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        import torch
-
-        first, first_bias, second, second_bias = self.parameters
-        hidden = torch.baddbmm(first_bias, inputs, first).relu_()
-        return hidden, torch.baddbmm(second_bias, hidden, second)
-
     def _errors(self, hidden: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Gradient of each row's cross-entropy by its logits, and by what enters the hidden units."""
         import torch
@@ -193,22 +185,26 @@ class Heads:
         back = torch.bmm(errors, self.parameters[2].transpose(1, 2))
         return errors, back.masked_fill_(hidden == 0, 0.0)
 
-    def _predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden units and logits of the same rows, shape (n, width), by every head."""
+    def _forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden units and logits, shape (heads, rows, units), of inputs of the same shape."""
         import torch
 
         first, first_bias, second, second_bias = self.parameters
-        joined = first.transpose(0, 1).reshape(first.shape[1], -1)
-        hidden = torch.addmm(first_bias.reshape(-1), inputs, joined).relu_().view(len(inputs), len(self.seeds), -1)
-        hidden = hidden.transpose(0, 1)
+        hidden = torch.baddbmm(first_bias, inputs, first).relu_()
         return hidden, torch.baddbmm(second_bias, hidden, second)
+
+    def _predict(self, features: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Rows that all heads are given, with hidden units and logits, a part of them at a time."""
+        import torch
+
+        for rows in torch.split(torch.from_numpy(features), CHUNK):
+            yield rows, *self._forward(rows.expand(len(self.seeds), -1, -1))
 
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of every head, shape (heads, n, classes)."""
         import torch
 
-        parts = [self._predict(part)[1] for part in _chunks(torch.from_numpy(features))]
-        return np.asarray(torch.cat(parts, dim=1).numpy())
+        return np.asarray(torch.cat([logits for *_, logits in self._predict(features)], dim=1).numpy())
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Probabilities of the classes by every head, shape (heads, n, classes)."""
@@ -225,10 +221,9 @@ class Heads:
         """
         import torch
 
-        targets = torch.from_numpy(np.asarray(labels, dtype=np.int64))
+        targets = torch.split(torch.from_numpy(np.asarray(labels, dtype=np.int64)), CHUNK)
         parts = []
-        for inputs, wanted in zip(_chunks(torch.from_numpy(features)), _chunks(targets), strict=True):
-            hidden, logits = self._predict(inputs)
+        for (inputs, hidden, logits), wanted in zip(self._predict(features), targets, strict=True):
             errors, back = self._errors(hidden, logits, wanted.expand(len(self.seeds), -1))
             entering, middle, last, first = ((v * v).sum(dim=-1) for v in (inputs, hidden, errors, back))
             parts.append((first * (entering + 1.0) + last * (middle + 1.0)).sqrt())
@@ -241,7 +236,3 @@ class Heads:
             name: value[head].squeeze(0).clone() if name.endswith("bias") else value[head].T.contiguous()
             for name, value in zip(names, self.parameters, strict=True)
         }
-
-
-def _chunks(rows: Tensor) -> list[Tensor]:
-    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]

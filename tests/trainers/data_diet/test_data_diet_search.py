@@ -7,21 +7,22 @@ import json
 import re
 import shutil
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from datasets import Dataset
 
-from hf_fairness.record import Record
+from hf_fairness.record import Record, compare
 from hf_fairness.report import summarize, text_report
-from hf_fairness.report.data_diet_record import RANDOM_IS_BEST, data_diet_record, stability_table
 from hf_fairness.report.plots import figures
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, DataDietConfig, HeadClassifier, run_data_diet
 from hf_fairness.trainers.data_diet import grid
+from hf_fairness.trainers.data_diet import summary as words
 from hf_fairness.trainers.data_diet.choice import choose, spearman
 from hf_fairness.trainers.data_diet.data import prepare
 from hf_fairness.utils import FairnessWarning
@@ -42,6 +43,9 @@ SMALL = {
     "first_fractions": [0.0, 0.5, 1.0],
     "max_auc_drop": 0.1,
 }
+
+
+QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "max_auc_drop": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +111,13 @@ def test_the_report_is_whole(found):
     assert scores["by_epoch"][0] == 1.0
     assert -1 <= scores["by_seed"]["ge"]["least"] <= scores["by_seed"]["ge"]["mean"] <= 1
     record = json.loads(found["files"]["json"].read_text())
-    assert Record.from_json(record).to_json() == record == found["record"].to_json()
+    assert Record.from_json(record).to_json() == record
+    assert {**record, "figures": {}} == found["record"].to_json()  # pictures are of the report alone
 
 
 def test_the_record_has_the_numbers_of_the_result_and_judges_them(found):
     """Against vanilla and CDA the interval over seeds of the paired difference decides; fairer is nearer to 1 or 0."""
-    record = through_json(data_diet_record(found))
+    record = through_json(found["record"])
     roles = {arm.name: arm.role for arm in record.arms}
     best = found["best"]["ranking"]
     assert roles[best] == "method"
@@ -140,7 +145,8 @@ def test_the_record_has_the_numbers_of_the_result_and_judges_them(found):
     assert len(checked) >= 10
     assert ("improved", "vanilla") in checked
     assert not any(measure.startswith("validation/") for measure, _, _ in said)
-    assert list(figures(record)) == ["parity_curve", "auc_curve", "choices", "trade_off", "stability"]
+    drawn = Record.from_json(json.loads(found["files"]["json"].read_text()))
+    assert list(figures(drawn)) == ["parity_curve", "auc_curve", "choices", "trade_off", "stability"]
     assert any("group metrics" in line for line in record.not_measured)
 
 
@@ -161,48 +167,92 @@ def test_what_was_chosen_and_every_model_stand_in_the_report(found):
     (chosen,) = (rows[arm.title] for arm in record.arms if arm.role == "method")
     assert chosen[1:3] == (f"{line['factual_fraction']:g}", f"{line['counterfactual_fraction']:g}")
     assert float(chosen[-1].replace("\N{MINUS SIGN}", "-").rstrip("%").strip()) == pytest.approx(100 * change, abs=0.1)
-    for cells in stability_table(found):
+    for cells in words.stability_table(found["stability"]):
         assert f"| {cells[0]} | {cells[1]} |" in written
 
 
-def test_the_record_says_where_nothing_was_chosen(found):
+def record_of(found, settings, **changes) -> Record:
+    """The record of a search that has found something else, compared by the intervals."""
+    report = {**found, **changes}
+    plans = words.plans(report["table"], report["best"] and report["best"]["ranking"])
+    names = {plan.arm.name for plan in plans}
+    measures = tuple(
+        replace(each, values={arm: value for arm, value in each.values.items() if arm in names})
+        for each in found["record"].measures
+    )
+    pairs = [(plan.arm.name, other) for plan in plans for other in plan.against]
+    gaps = compare((each for each in measures if not each.detail), pairs)
+    arms = tuple(plan.arm for plan in plans)
+    told = words.told(report, settings)
+    return through_json(replace(found["record"], arms=arms, measures=measures, gaps=gaps, **told))
+
+
+def test_the_record_says_where_nothing_was_chosen(found, encoder, tmp_path):
     table = {name: line for name, line in found["table"].items() if name in grid.BASELINES}
-    record = through_json(data_diet_record({**found, "best": None, "table": table, "skipped": {"cds": "too few"}}))
+    changes = {"best": None, "table": table, "skipped": {"cds": "too few"}}
+    record = record_of(found, arguments(encoder, tmp_path), **changes)
     assert record.arm("method") is None
-    assert record.gaps == ()
     assert "nothing was chosen" in record.outcome
     assert record.not_measured[0] == "The baseline CDS: too few"
 
 
-def test_the_random_ranking_is_the_control_unless_it_is_the_best(found):
-    record = data_diet_record({**found, "best": {**found["best"], "ranking": "random"}})
+def test_a_search_in_which_nothing_is_within_the_limit_ends_without_a_model(encoder, tmp_path):
+    changes = {**QUICK, "max_auc_drop": 0.0, "factual_fractions": [0.01], "counterfactual_fractions": [0.01]}
+    made = run_data_diet(arguments(encoder, tmp_path, **changes), rows(300, 0), validation=rows(200, 1))
+    assert (made["best"], made["model"], made["artefacts"]) == (None, None, {})
+    assert set(made["arms"]) == set(made["table"]) == set(grid.BASELINES)
+    assert "nothing was chosen" in made["files"]["markdown"].read_text()
+
+
+def test_the_random_ranking_is_the_control_unless_it_is_the_best(found, encoder, tmp_path):
+    settings, healthy = arguments(encoder, tmp_path), {**found["best"], "ranking": "healthy_random"}
+    record = record_of(found, settings, best={**found["best"], "ranking": "random"})
     assert record.arm("method").name == "random"
     assert record.arm("control") is None
-    assert RANDOM_IS_BEST in summarize(record).cautions
-    assert RANDOM_IS_BEST in summarize(record).headline
+    assert words.RANDOM_IS_BEST in summarize(record).cautions
+    assert words.RANDOM_IS_BEST in summarize(record).headline
     assert "no control" not in text_report(record).lower()
     alone = {name: line for name, line in found["table"].items() if name != "random"}
-    record = data_diet_record({**found, "best": {**found["best"], "ranking": "healthy_random"}, "table": alone})
+    record = record_of(found, settings, best=healthy, table=alone)
     assert any(
         "No control was measured" in line for line in summarize(record).cautions
     )  # it was not among the rankings
-    assert RANDOM_IS_BEST not in text_report(record, width=500)
-    record = data_diet_record({**found, "best": {**found["best"], "ranking": "healthy_random"}})
+    assert words.RANDOM_IS_BEST not in text_report(record, width=500)
+    assert record_of(found, settings, best=healthy).arm("control").name == "random"
+
+
+def test_every_arm_is_compared_with_vanilla_and_cda_in_pairs_of_the_same_seed(found):
+    record = found["record"]
     measure = next(measure for measure in record.measures if measure.id == "test/counterfactual_parity")
-    control = record.gap(measure, record.arm("control"), record.arm("original"))
-    gap = found["table"]["random"]["against"]["vanilla"]["test"]["counterfactual_parity"]
-    assert (control.difference, control.ci95, control.p_value) == (
-        pytest.approx(gap["difference"]), tuple(gap["ci95"]), gap["p_value"]
-    )  # fmt: skip
+    arms = {arm.name: arm for arm in record.arms}
+    for name in set(arms) - {"vanilla"}:
+        gap = record.gap(measure, arms[name], arms["vanilla"])
+        wanted = found["table"][name]["against"]["vanilla"]["test"]["counterfactual_parity"]
+        assert (gap.difference, gap.ci95, gap.p_value) == (
+            pytest.approx(wanted["difference"]), tuple(wanted["ci95"]), wanted["p_value"]
+        )  # fmt: skip
+        assert found["comparisons"]["test"][f"{name} - vanilla"]["counterfactual_parity"] == wanted
+    method = record.arm("method").name
+    assert {gap.against for gap in record.gaps if gap.arm == method} == set(arms) - {method}
+    assert "validation" not in found["comparisons"]
 
 
-def test_texts_that_chose_are_no_test(found):
-    arguments = {**found["arguments"], "select_by": "demographic_parity"}
-    table = {
-        name: {**line, "measures": {**line["measures"], "groups": {"demographic_parity": {"mean": 0.9, "ci95": None}}}}
-        for name, line in found["table"].items()
-    }
-    record = data_diet_record({**found, "arguments": arguments, "table": table})
+def test_without_the_control_no_examples_are_kept_at_random_alone(encoder, tmp_path):
+    settings = arguments(encoder, tmp_path, **QUICK, control=False)
+    made = run_data_diet(settings, rows(300, 0), validation=rows(100, 1), test=rows(100, 2))
+    assert set(made["choices"]) == {"healthy_random", "unhealthy_random", "vanilla_ge"}
+    assert made["record"].arm("control") is None
+    assert "No control was measured" in made["files"]["markdown"].read_text()
+
+
+def test_texts_that_chose_are_no_test(encoder, tmp_path):
+    settings = arguments(
+        encoder, tmp_path, **{**QUICK, "num_train_epochs": 8}, select_by="demographic_parity", group_dataset="x"
+    )
+    table = rows(200, 3)[:]
+    table["group"] = ["female" if text.startswith(("she", "queen")) else "male" for text in table["text"]]
+    sets = {"validation": rows(100, 1), "test": rows(100, 2), "group_dataset": Dataset.from_dict(table)}
+    record = run_data_diet(settings, rows(300, 0), **sets)["record"]
     assert {measure.part for measure in record.measures if measure.id.startswith("groups/")} == {"validation"}
     assert "too favourable" in record.cautions[-1]
     assert record.outcome.startswith("Chosen on the texts of different groups")
@@ -308,7 +358,7 @@ def test_numbers_over_seeds():
     assert over_seeds([1.0, None])["mean"] is None
     assert over_seeds([1.0])["ci95"] is None
     assert gap_over_seeds([1.0, 1.0], [None, 0.0]) is None
-    assert spearman(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]]))[0, 1] != 0  # NaN: a constant has no ranks
+    assert np.isnan(spearman(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]]))[0, 1])  # a constant has no ranks
 
 
 @pytest.mark.parametrize(
@@ -319,10 +369,15 @@ def test_numbers_over_seeds():
         ({"max_auc_drop": 3.0}, "3 % is 0.03"),
         ({"rankings": ["healthy"]}, "Unknown ranking 'healthy'"),
         ({"experiments": [3]}, "experiments is"),
-        ({"use_peft": True}, "needs --mode full"),
+        ({"use_peft": True}, "--use_peft needs --mode full"),
+        ({"bf16": True}, "--bf16 needs --mode full"),
+        ({"gradient_accumulation_steps": 2}, "--gradient_accumulation_steps needs --mode full"),
+        ({"report_to": "tensorboard"}, "--report_to needs --mode full"),
+        ({"sweep": ["hidden=8,16"]}, "--sweep: the grid is the sweep of data-diet"),
+        ({"control": False, "rankings": ["random"]}, "--no_control leaves out the ranking random"),
         ({"select_by": "demographic_parity"}, "needs --group_dataset"),
         ({"num_train_epochs": 1}, "num_train_epochs is 1"),
-        ({"n_seeds": 0}, "n_seeds is 0"),
+        ({"n_seeds": 0}, "--n_seeds is 0"),
         ({"lora_dropout": 1.0}, "lora_dropout is 1.0"),
         ({"max_rows": 0}, "max_rows is 0"),
     ],
@@ -370,12 +425,12 @@ def test_rows_and_names_are_those_that_were_asked_for(encoder, tmp_path):
 
 def test_texts_stand_in_the_report_alone_and_only_where_asked_for(found, encoder, tmp_path):
     shutil.copytree(found["files"]["json"].parent.parent, tmp_path / "out")
-    assert not found["record"].texts
+    assert not json.loads(found["files"]["json"].read_text())["texts"]
     card = (found["model"] / "README.md").read_bytes()
     shown = run_data_diet(
         arguments(encoder, tmp_path / "out", show_texts=3), rows(1200, 0), validation=rows(400, 1), test=rows(600, 2)
     )
-    ((title, items),) = shown["record"].texts.items()
+    ((title, items),) = json.loads(shown["files"]["json"].read_text())["texts"].items()
     assert "largest GE scores" in title
     scores = [float(item.rpartition("(")[2].rstrip(")")) for item in items]
     assert len(items) == 3
@@ -385,9 +440,6 @@ def test_texts_stand_in_the_report_alone_and_only_where_asked_for(found, encoder
     page = html.unescape(shown["files"]["html"].read_text())
     assert all(item in page for item in items)
     assert (shown["model"] / "README.md").read_bytes() == card
-
-
-QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "max_auc_drop": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -452,8 +504,8 @@ def test_what_is_measured_on_scores_nothing_anew(found, encoder, tmp_path, chang
     settings = arguments(encoder, tmp_path / "out", **({"positive_label": "0"} if change == "positive" else {}))
     given = {"validation": rows(400, 1), "test": rows(60, 9) if change == "test" else rows(600, 2)}
     run_data_diet(settings, rows(1200, 0), **given)
-    changed = {stage for stage, key in keys().items() if before[stage] != key}
-    assert changed == {"grid", "model", "report"} | ({"features"} if change == "test" else set())
+    changed = {stage for stage, key in keys().items() if before[stage] != key and not stage.startswith("scores_")}
+    assert changed == {"grid", "comparisons", "model", "report"} | ({"features"} if change == "test" else set())
 
 
 def test_a_second_search_writes_the_same_bytes_and_a_name_changes_report_and_card_alone(found, encoder, tmp_path):

@@ -1,0 +1,324 @@
+"""What trains the models of a search: small heads on frozen features (fast), or whole models (full)."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+from scipy.special import softmax
+from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
+
+from hf_fairness._opening import find_tokenizer, trainable
+from hf_fairness.encoders import as_encoder
+from hf_fairness.measure.classifier.importance import example_scores, logits_of
+from hf_fairness.measure.classifier.pairs import read_pairs
+from hf_fairness.runs import atomic_write_bytes, atomic_write_json, discard
+from hf_fairness.scores.importance import el2n, forgetting, ge
+from hf_fairness.trainers.data_diet.arguments import DataDietArguments
+from hf_fairness.trainers.data_diet.data import DietData, Rows
+from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.training.preparation import full_precision
+from hf_fairness.trainers.training.published import merge_adapters
+from hf_fairness.trainers.training.stopping import stop_when_diverged
+from hf_fairness.utils import progress
+
+Values = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+FEATURES = "features.npy"
+#: What a saved head was trained on.
+HEAD = "head.json"
+#: Short runs of seed s and number i start from seed 1000 (s + 1) + i, away from those of the trainings themselves.
+SHORT_RUNS = 1000
+
+
+class Learner:
+    """Trains models on rows of the pool and predicts with them.
+
+    Args:
+        diet: texts and labels.
+        arguments: of the search.
+
+    Attributes:
+        stack: short runs that are scored together.
+    """
+
+    stack: ClassVar[int] = 1
+
+    def __init__(self, diet: DietData, arguments: DataDietArguments) -> None:
+        self.diet, self.arguments = diet, arguments
+
+    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
+        """Train a model per seed on its rows; probabilities on each measured set, shape (seeds, n, classes)."""
+        raise NotImplementedError
+
+    def save(self, rows: Rows, seed: int, folder: Path) -> None:
+        """Train one model and write it into the folder."""
+        raise NotImplementedError
+
+    def score(self, runs: Sequence[int]) -> dict[str, Values]:
+        """Scores of the factual examples by short runs with these seeds, shape (runs, n); see `example_scores`."""
+        raise NotImplementedError
+
+    def example_scores(self) -> dict[str, Values]:
+        """Scores of the factual examples, for every seed averaged over short runs of its own.
+
+        The runs are trained on the factual examples with the schedule of a whole training. GE, EL2N and GraNd are
+        those after ``score_after_epochs`` epochs; forgetting counts over all epochs.
+
+        Returns:
+            ``ge``, ``el2n``, ``grand``, ``forgetting``, shape (seeds, n); ``ge_runs``: GE of single runs,
+            shape (seeds n_init, n); for heads also ``ge_epochs``: mean GE after each epoch, shape (epochs, n).
+        """
+        a = self.arguments
+        runs = [SHORT_RUNS * (seed + 1) + number for seed in a.seeds for number in range(a.n_init)]
+        parts = [
+            self.score(runs[k : k + self.stack]) for k in progress(range(0, len(runs), self.stack), "Scoring runs")
+        ]
+        each = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        by_epoch = {"ge_epochs": each.pop("ge_epochs").mean(axis=0)} if "ge_epochs" in each else {}
+        means = {name: values.reshape(a.n_seeds, a.n_init, -1).mean(axis=1) for name, values in each.items()}
+        return {**means, "ge_runs": each["ge"], **by_epoch}
+
+
+def encode(model: str, texts: Sequence[str], *, device: str | None, cached: Path | None) -> tuple[Vectors, bool]:
+    """Vectors of texts, float32, and whether they were encoded now.
+
+    Args:
+        model: an encoder.
+        texts: distinct texts.
+        device: None means where the encoder is.
+        cached: file of the vectors of these texts, for further searches; None: none.
+    """
+    if cached is not None and cached.is_file():
+        return np.load(cached), False
+    vectors = as_encoder(model, device=device).encode(texts)
+    if cached is not None:
+        stream = io.BytesIO()
+        np.save(stream, vectors)
+        atomic_write_bytes(cached, stream.getvalue())
+    return vectors, True
+
+
+class HeadLearner(Learner):
+    """Heads on frozen features.
+
+    Args:
+        diet: texts and labels.
+        arguments: of the search.
+        name: of the encoder, for saved heads.
+        texts: every text of the search.
+        vectors: of the texts, shape (n, width).
+    """
+
+    stack = 10
+
+    def __init__(
+        self, diet: DietData, arguments: DataDietArguments, name: str, texts: Sequence[str], vectors: Vectors
+    ) -> None:
+        super().__init__(diet, arguments)
+        self.name, place = name, {text: number for number, text in enumerate(texts)}
+        self.settings = HeadSettings(
+            hidden=arguments.hidden,
+            num_train_epochs=arguments.num_train_epochs,
+            per_device_train_batch_size=arguments.per_device_train_batch_size,
+            learning_rate=1e-3 if arguments.learning_rate is None else arguments.learning_rate,
+            n_classes=len(diet.classes),
+        )
+        self.inputs = vectors[[place[text] for text in diet.pool]]
+        self.measured = {
+            blind: {part: vectors[[place[text] for text in read]] for part, read in diet.measured(blind=blind).items()}
+            for blind in (False, True)
+        }
+
+    def _fit(
+        self, rows: Sequence[Rows], seeds: Sequence[int], look: Callable[[Heads, int], None] | None = None
+    ) -> Heads:
+        """One head per seed; ``look`` is called with them and the number of epochs done."""
+        heads = Heads(seeds, self.inputs.shape[1], self.settings)
+        return heads.fit(self.inputs, self.diet.pool_labels, rows, after_epoch=look)
+
+    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
+        """Train all heads side by side."""
+        heads = self._fit(rows, seeds)
+        return {part: heads.probabilities(inputs) for part, inputs in self.measured[blind].items()}
+
+    def save(self, rows: Rows, seed: int, folder: Path) -> None:
+        """Write a head as safetensors beside what it was trained on; :class:`HeadClassifier` reads it."""
+        from safetensors.torch import save_file
+
+        save_file(self._fit([rows], [seed]).select(0), folder / "head.safetensors")
+        atomic_write_json(folder / HEAD, {"encoder": self.name, "classes": self.diet.classes, "seed": seed})
+
+    def score(self, runs: Sequence[int]) -> dict[str, Values]:
+        """Scores by heads; ``ge_epochs``: GE after every epoch, shape (runs, epochs, n)."""
+        diet, n = self.diet, self.diet.n
+        changed, labels = diet.train.changed, diet.train.labels
+        factual, flipped = self.inputs[:n], self.inputs[n : 2 * n][changed]
+        correct, by_epoch, found = [], [], {}
+
+        def look(heads: Heads, epoch: int) -> None:
+            logits, others = heads.logits(factual), np.zeros((len(runs), n, len(diet.classes)))
+            others[:, changed] = heads.logits(flipped)
+            correct.append(logits.argmax(axis=-1) == labels)
+            by_epoch.append(np.stack([ge(one, other, changed) for one, other in zip(logits, others, strict=True)]))
+            if epoch == self.arguments.score_after_epochs:
+                found["ge"], found["grand"] = by_epoch[-1], heads.grand(factual, labels)
+                found["el2n"] = np.stack([el2n(one, labels) for one in logits])
+
+        self._fit([np.arange(n)] * len(runs), runs, look)
+        found["forgetting"] = np.stack([forgetting(run) for run in np.stack(correct, axis=1)])
+        return {**found, "ge_epochs": np.stack(by_epoch, axis=1)}
+
+
+class FullLearner(Learner):
+    """Fine-tunes one model per seed, all weights or LoRA adapters; of trained models the probabilities are kept."""
+
+    def __init__(self, diet: DietData, arguments: DataDietArguments) -> None:
+        super().__init__(diet, arguments)
+        self.tokenizer = find_tokenizer(arguments.model_name_or_path)
+
+    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
+        """Train one model after the other."""
+        texts, found = self.diet.measured(blind=blind), []
+        for chosen, seed in zip(rows, seeds, strict=True):
+            with tempfile.TemporaryDirectory() as folder:
+                model = self._train(chosen, seed, Path(folder)).model
+            found.append([softmax(self._logits(model, each, 4).astype(np.float64), axis=-1) for each in texts.values()])
+        return {name: np.stack(each) for name, each in zip(texts, zip(*found, strict=True), strict=True)}
+
+    def save(self, rows: Rows, seed: int, folder: Path) -> None:
+        """Write a whole model; adapters lie beside it."""
+        trainer = self._train(rows, seed, folder / "run")
+        trainer.save_model(str(folder))
+        if self.arguments.use_peft:  # the adapters beside a whole model, which opens wherever the base model is
+            merge_adapters(trainer.model, folder)
+        discard(folder / "run")
+
+    def score(self, runs: Sequence[int]) -> dict[str, Values]:
+        """Scores by whole models."""
+        train, correct, found = self.diet.train, [], {}
+        columns = {"text": train.texts, "text_counterfactual": train.counterfactuals, "label": train.labels}
+        table = Dataset.from_dict(columns)
+
+        def look(model: Any) -> None:
+            correct.append(self._logits(model, train.texts).argmax(axis=-1) == train.labels)
+            if len(correct) == self.arguments.score_after_epochs:
+                options = {"tokenizer": self.tokenizer, "batch_size": self.arguments.per_device_train_batch_size}
+                names = ("ge", "el2n", "grand")
+                found.update(
+                    example_scores(model, table, read_pairs(table), names=names, show_progress=False, **options)
+                )
+
+        with tempfile.TemporaryDirectory() as folder:
+            self._train(np.arange(self.diet.n), runs[0], Path(folder), look)
+        found["forgetting"] = forgetting(np.stack(correct))
+        return {name: np.asarray(values, dtype=np.float64)[None] for name, values in found.items()}
+
+    def _model(self, seed: int) -> Any:
+        """The model with a new head, or with adapters on it."""
+        set_seed(seed)
+        names, a = dict(enumerate(self.diet.classes)), self.arguments
+        model = trainable(
+            "AutoModelForSequenceClassification",
+            a.model_name_or_path,
+            num_labels=len(names),
+            id2label=names,
+            label2id={name: place for place, name in names.items()},
+            ignore_mismatched_sizes=True,
+        )
+        full_precision(model)
+        if a.gradient_checkpointing:  # the Trainer's own setting has another name in each version of transformers
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        if not a.use_peft:
+            return model
+        from peft import LoraConfig, TaskType, get_peft_model
+
+        sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
+        return get_peft_model(model, LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
+
+    def _train(self, rows: Rows, seed: int, folder: Path, look: Callable[[Any], None] | None = None) -> Trainer:
+        """Fine-tune on rows of the pool; ``look`` is called with the model after every epoch."""
+        a = self.arguments
+        default = 1e-4 if a.use_peft else 2e-5
+        encoded = self.tokenizer([self.diet.pool[row] for row in rows], truncation=True)
+        settings = TrainingArguments(
+            output_dir=str(folder),
+            run_name=f"data-diet, seed {seed}",
+            seed=seed,
+            learning_rate=default if a.learning_rate is None else a.learning_rate,
+            save_strategy="no",
+            logging_strategy="no" if a.report_to == "none" else "epoch",
+            disable_tqdm=True,
+            use_cpu=a.use_cpu,
+            dataloader_pin_memory=not a.use_cpu,
+            num_train_epochs=a.num_train_epochs,
+            per_device_train_batch_size=a.per_device_train_batch_size,
+            gradient_accumulation_steps=a.gradient_accumulation_steps,
+            bf16=a.bf16,
+            fp16=a.fp16,
+            report_to=a.report_to,
+        )
+        trainer = Trainer(
+            model=self._model(seed),
+            args=settings,
+            train_dataset=Dataset.from_dict({**encoded, "labels": self.diet.pool_labels[rows]}),
+            data_collator=DataCollatorWithPadding(self.tokenizer),
+            processing_class=self.tokenizer,
+            callbacks=[] if look is None else [_Look(look)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        stop_when_diverged(trainer).train()
+        return trainer
+
+    def _logits(self, model: Any, texts: Sequence[str], times: int = 1) -> NDArray[Any]:
+        size = times * self.arguments.per_device_train_batch_size
+        return logits_of(model, texts, tokenizer=self.tokenizer, batch_size=size, show_progress=False)
+
+
+class _Look(TrainerCallback):
+    """Calls a function with the model after every epoch."""
+
+    def __init__(self, function: Callable[[Any], None]) -> None:
+        self.function = function
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        self.function(model)
+
+
+class HeadClassifier:
+    """A saved head with its encoder.
+
+    Args:
+        folder: what `hf-fairness data-diet` wrote, or the id of a repository on the Hub that holds it.
+        encoder: the encoder; None opens the one that the head names.
+    """
+
+    def __init__(self, folder: str | Path, encoder: Any = None) -> None:
+        from safetensors.numpy import load_file
+
+        if not Path(folder).is_dir():
+            from huggingface_hub import snapshot_download
+
+            folder = snapshot_download(str(folder))
+        record = json.loads((Path(folder) / HEAD).read_text(encoding="utf-8"))
+        self.weights = load_file(Path(folder) / "head.safetensors")
+        self.classes: list[str] = record["classes"]
+        self.encoder = as_encoder(record["encoder"] if encoder is None else encoder)
+
+    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities of the classes, shape (n, classes)."""
+        weights = self.weights
+        hidden = self.encoder.encode(texts) @ weights["hidden.weight"].T + weights["hidden.bias"]
+        logits = np.maximum(hidden, 0.0) @ weights["output.weight"].T + weights["output.bias"]
+        return np.asarray(softmax(logits.astype(np.float64), axis=-1))
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """Label of each text."""
+        return [self.classes[place] for place in self.predict_proba(texts).argmax(axis=1)]

@@ -1,0 +1,385 @@
+"""From labelled texts to a classifier trained on a healthy data diet, with everything that it was compared to.
+
+Shared stages: ``features`` (fast mode: every text encoded once) -> ``scores`` (GE, EL2N, GraNd, forgetting of the
+factual examples, averaged over short runs) -> ``grid`` (both experiments and the baselines, every cell for every seed).
+The arms are the baselines and of every ranking the cell that validation texts chose; ``chosen`` trains the model of the
+fairest one. A killed run goes on where it stopped, in the grid at the first cell that is not finished.
+
+Source: Zayed et al. 2023, *Deep Learning on a Healthy Data Diet: Finding Important Examples for Fairness*.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import ClassLabel, Dataset, Features, Value
+from numpy.typing import NDArray
+
+from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
+from hf_fairness.record import Measure, Record, read_measures
+from hf_fairness.report.artefact_card import About, bias_section, from_record, load_classifier, load_head
+from hf_fairness.report.card import card_metadata
+from hf_fairness.report.dataset_card import Derivation, dataset_card
+from hf_fairness.report.text import shown_name
+from hf_fairness.runs import atomic_write_json, content_key
+from hf_fairness.scores import flips
+from hf_fairness.scores.compare import gap_over_seeds
+from hf_fairness.trainers.data_diet import summary
+from hf_fairness.trainers.data_diet.arguments import NO_SWEEP, DataDietArguments
+from hf_fairness.trainers.data_diet.choice import cautions, stability, summarize
+from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare
+from hf_fairness.trainers.data_diet.grid import Cell, all_cells, rows_of, run_grid
+from hf_fairness.trainers.data_diet.learners import FEATURES, HEAD, FullLearner, HeadLearner, Learner, encode
+from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
+
+logger = logging.getLogger(__name__)
+
+SCORES = "scores.npz"
+#: What the card of a model shows it on.
+EXAMPLE = "She was kind."
+Scores = dict[str, NDArray[np.float64]]
+
+
+def run_data_diet(
+    arguments: DataDietArguments,
+    train: Dataset,
+    *,
+    text_column: str = "text",
+    validation: Dataset | None = None,
+    test: Dataset | None = None,
+    group_dataset: Dataset | None = None,
+) -> dict[str, Any]:
+    """Score, search, choose, train and report.
+
+    Args:
+        arguments: model, columns, grid and seeds; ``output_dir`` holds all stages.
+        train: training texts with labels.
+        text_column: column of the texts, in all sets.
+        validation: texts to choose fractions on; None holds out a tenth of the training texts.
+        test: texts to report on; None likewise.
+        group_dataset: texts of different groups with labels, for group metrics.
+
+    Returns:
+        What :func:`~hf_fairness.trainers.experiment.run_experiment` returns, with means over seeds; and ``data``,
+        ``table``, ``choices``, ``best``, ``skipped``, ``cautions``, ``curves``, ``trade_off``, ``stability``, ``cost``.
+
+    Raises:
+        ImportError: the extra ``report`` is not installed.
+        ValueError: bad data; see :func:`~hf_fairness.trainers.data_diet.data.prepare`.
+        RunLockedError: another run works in the same folder.
+    """
+    check_packages(*REPORT)
+    if arguments.mode == "full" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("--mode full trains each model in one process: start it without torchrun, one run per device.")
+    sets = {"validation": validation, "test": test, "group_dataset": group_dataset}
+    diet = prepare(arguments, train, text_column=text_column, **sets)
+    return run_experiment(DataDiet, arguments, arguments, diet=diet)
+
+
+class DataDiet(Method):
+    """A search for the part of the training texts that makes a classifier fairer at a bounded loss of AUC."""
+
+    command = "data-diet"
+    source = "a healthy data diet: the examples that matter for fairness are kept (Zayed et al. 2023)"
+    limits = summary.LIMITS
+    convention = summary.CONVENTION
+    ideal = "parities, opportunities and odds 1; flip rate and probability change 0; AUC 1"
+    direction = "parities, opportunities, odds, AUC: lower is worse; flip rate, probability change: higher"
+    all_seeds_at_once = True
+    no_sweep = NO_SWEEP
+
+    @property
+    def diet(self) -> DietData:
+        """Texts and labels."""
+        data: DietData = self.data["diet"]
+        return data
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Sizes of the sets, and labels."""
+        diet = self.diet
+        return {
+            **{name: getattr(diet, name).counts() for name in ("train", "validation", "test")},
+            "groups": None if diet.groups is None else {"n": len(diet.groups.texts)},
+            "classes": diet.classes,
+            "positive_label": diet.classes[diet.positive],
+        }
+
+    @property
+    def best(self) -> str | None:
+        """The fairest ranking; None where no cell was within the limit."""
+        return None if self.summary["best"] is None else str(self.summary["best"]["ranking"])
+
+    def prepare(self) -> None:
+        """Score the examples, train and measure the grid, choose cells, and say what must be known of the choice."""
+        a, diet = self.arguments, self.diet
+        self.scores = self._scores("scores", a.model_name_or_path, lambda: self.learner)
+        self.results = self._grid()
+        self.summary = summarize(self.results, a, diet.n)
+        self.cautions = cautions(self.results, self.summary["choices"], a, diet.n, int(diet.train.changed.sum()))
+        for caution in self.cautions:
+            warnings.warn(caution, FairnessWarning, stacklevel=3)
+        others = {}
+        for number, name in enumerate(a.stability_models or []):
+            scores = self._scores(f"stability_{number}", name, partial(self._heads, f"features_{number}", name))
+            others[str(shown_name(name))] = scores["ge"].mean(axis=0)
+        self.stability = stability(self.scores, diet.train.changed, after=a.score_after_epochs, others=others)
+        if self.best is None:
+            logger.warning("No cell loses at most %g of the AUC: no model is written.", a.max_auc_drop)
+
+    @cached_property
+    def learner(self) -> Learner:
+        """Small heads, or whole models; made when the first stage needs it."""
+        if self.arguments.mode == "full":
+            return FullLearner(self.diet, self.arguments)
+        return self._heads("features", self.arguments.model_name_or_path)
+
+    def _heads(self, stage: str, model: str) -> HeadLearner:
+        """Heads on the vectors of all texts by an encoder, every distinct text encoded once."""
+        texts, a = self.diet.distinct_texts(), self.arguments
+        key = content_key(_key(model), texts)
+
+        def work(folder: Path) -> dict[str, Any]:
+            logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
+            file = None if a.features_cache is None else Path(a.features_cache) / f"{key}.npy"
+            vectors, now = encode(model, texts, device=a.device, cached=file)
+            np.save(folder / FEATURES, vectors)
+            return {"n": len(texts), "n_encoded": len(texts) * now, "width": vectors.shape[1]}
+
+        self.run.stage(stage, work, inputs=[key])
+        return HeadLearner(self.diet, a, model, texts, np.load(self.run.folder(stage) / FEATURES))
+
+    def _scores(self, stage: str, model: str, learner: Callable[[], Learner]) -> Scores:
+        """Importance of the factual examples by seed, which no text that is measured has a part in."""
+        a, train = self.arguments, self.diet.train
+
+        def work(folder: Path) -> int:
+            logger.info("Scoring %d examples, %d short runs for each of %d seeds.", self.diet.n, a.n_init, a.n_seeds)
+            arrays: dict[str, Any] = learner().example_scores()
+            np.savez(folder / SCORES, **arrays)
+            return len(arrays)
+
+        rows = content_key(train.texts, train.counterfactuals, train.labels, len(self.diet.classes))
+        self.run.stage(stage, work, inputs=[_key(model), rows, a.scored_by()])
+        with np.load(self.run.folder(stage) / SCORES) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+    def _grid(self) -> dict[str, dict[str, Any]]:
+        """Every cell for every seed; finished cells of a killed run are kept."""
+        a, diet, cells = self.arguments, self.diet, [cell.name for cell in all_cells(self.arguments)]
+
+        def work(folder: Path) -> int:
+            logger.info("Training %d cells for each of %d seeds.", len(cells), a.n_seeds)
+            run_grid(self.learner, diet, self.scores, a, folder)
+            return len(cells)
+
+        self.run.stage(
+            "grid",
+            work,
+            inputs=[self.run.key("scores"), diet.measured_key(), cells, a.counterfactual_base],
+            keep_partial=True,
+        )
+        folder = self.run.folder("grid")
+        return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in cells}
+
+    def arms(self) -> Sequence[Plan]:
+        """The baselines, and of every ranking the cell that was chosen."""
+        return summary.plans(self.summary["table"], self.best)
+
+    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
+        """What the grid has trained; of the fairest ranking also the model of the first seed, trained once more."""
+        line = self.summary["table"][name]
+        key, training = [self.run.key("grid"), line["cell"]], summary.trained_on(name, line)
+        if name != self.best:
+            return Fitted(name, key, training=training)
+
+        def work(folder: Path) -> int:
+            logger.info("Training the chosen cell: %s.", line["cell"])
+            self.learner.save(self.chosen_rows, self.seed, folder)
+            return len(self.chosen_rows)
+
+        inputs = [self.run.key("scores"), asdict(self.cell), self.arguments.counterfactual_base, self.diet.classes]
+        self.run.stage("chosen", work, inputs=inputs)
+        return Fitted(name, [*key, self.run.key("chosen")], self.run.folder("chosen"), training)
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that was chosen."""
+        return next(cell for cell in all_cells(self.arguments) if cell.name == self.summary["best"]["name"])
+
+    @cached_property
+    def chosen_rows(self) -> Rows:
+        """Rows of the pool that the model of the chosen cell is trained on."""
+        return rows_of(self.cell, self.diet, self.scores, 0, self.seed, self.arguments.counterfactual_base)
+
+    def sets(self) -> Sequence[EvalSet]:
+        """Test texts, texts of different groups, and the validation texts."""
+        test = _Texts("test", summary.PAIRED, method=self)
+        groups = _Texts("groups", summary.GROUPS, summary.SETS["groups"], method=self)
+        groups.part = "validation" if summary.by_groups(self.arguments) else "test"
+        chose = replace(test, name="validation", title=summary.SETS["validation"], part="validation", compared=False)
+        return [test, *([] if self.diet.groups is None else [groups]), chose]
+
+    def extras(self, found: Found) -> dict[str, Any]:
+        """Texts, choices, tables of cells, curves, agreement of the scores, and what it cost."""
+        diet, a = self.diet, self.arguments
+        return {
+            "data": self.counts,
+            **self.summary,
+            "cautions": self.cautions,
+            "stability": self.stability,
+            "cost": {
+                "scoring_examples": a.n_init * a.score_after_epochs * diet.n,
+                "scoring_texts": a.n_init * (diet.n + int(diet.train.changed.sum())),
+                "n_models": sum("skipped" not in each for each in self.results.values()) * a.n_seeds,
+            },
+        }
+
+    def tell(self, found: Found) -> dict[str, Any]:
+        """What was chosen, what must be read with care, and what was trained on."""
+        return summary.told(self.extras(found), self.arguments)
+
+    def draw(self, found: Found) -> dict[str, Any]:
+        """Pictures, and training texts with the largest GE scores, as many as are to be shown."""
+        train, means = self.diet.train, self.scores["ge"].mean(axis=0)
+        rows = np.flatnonzero(train.changed)
+        rows = rows[np.argsort(-means[rows], kind="stable")][: self.arguments.show_texts]
+        shown = tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in rows)
+        texts = {"Training texts with the largest GE scores, and what they are swapped to": shown} if shown else {}
+        return {"figures": summary.figures(self.extras(found), self.arguments), "texts": texts}
+
+    def about(self, record: Record) -> About:
+        """What the card of the chosen model says."""
+        whole, cell, given = self.arguments.mode == "full", self.cell, self.arguments.model_name_or_path
+        known = is_hub_id(given)
+        what = (
+            f"{self.base_name}, fine-tuned"
+            if whole
+            else f"a small head on the frozen features of {self.base_name}, trained"
+        )
+        return About(
+            title=self.model_name,
+            summary=f"A text classifier ({', '.join(self.diet.classes)}): {what} on the part of its data that was "
+            f"chosen as a healthy data diet (Zayed et al. 2023): {cell.factual:.0%} of the examples and "
+            f"{cell.counterfactual:.0%} of their counterfactuals, by the ranking {cell.ranking}.",
+            **from_record(record),
+            load=load_classifier(EXAMPLE) if whole else load_head(EXAMPLE, "" if known else self.base_name),
+            metadata={
+                "library_name": "transformers" if whole else "hf-fairness",
+                "pipeline_tag": "text-classification",
+                **card_metadata(record, base_model=given if known else None),
+            },
+        )
+
+    def hide(self, fitted: Fitted, folder: Path) -> None:
+        """The file of a head names its encoder, which may be a path."""
+        if self.arguments.mode == "fast":
+            head = json.loads((Path(fitted.model) / HEAD).read_text(encoding="utf-8"))
+            atomic_write_json(folder / HEAD, {**head, "encoder": self.base_name})
+
+    def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
+        """The rows that the chosen model was trained on."""
+        if self.best is None:
+            return {}
+
+        def write(folder: Path, repo_id: str) -> None:
+            rows = self._rows()
+            write_splits(folder, {"train": rows})
+            dataset_card(self._derivation(rows, record, repo_id)).save(folder / CARD)
+
+        return {"rows": Artefact("dataset", None, write, "Add the rows of a data diet")}
+
+    def _rows(self) -> Dataset:
+        """``text``, ``label``, ``counterfactual``, and ``row``: place of the example among the training texts."""
+        diet, rows = self.diet, self.chosen_rows
+        columns = {
+            "text": [diet.pool[row] for row in rows],
+            "label": diet.pool_labels[rows].tolist(),
+            "counterfactual": (rows >= diet.n).tolist(),
+            "row": (rows % diet.n).tolist(),
+        }
+        kinds = {"text": Value("string"), "label": ClassLabel(names=list(diet.classes))}
+        return Dataset.from_dict(
+            columns, features=Features({**kinds, "counterfactual": Value("bool"), "row": Value("int64")})
+        )
+
+    def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
+        a, cell, added = self.arguments, self.cell, sum(rows["counterfactual"])
+        options = {"ranking": cell.ranking, "a (factual)": cell.factual, "b (counterfactual)": cell.counterfactual}
+        options |= {name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")}
+        return Derivation(
+            name=repo_id,
+            method=self.command,
+            summary="the examples, and the counterfactuals of examples, that a classifier was trained on",
+            source=str(shown_name(a.dataset) or "rows"),
+            split=a.dataset_split,
+            columns=["text"],
+            options=options,
+            counts={
+                **self.diet.train.counts(),
+                "kept examples": len(rows) - added,
+                "kept counterfactuals": added,
+            },
+            n_rows=len(rows),
+            attribute=self.diet.attribute,
+            names=self.diet.names,
+            reference="Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
+            limits=("What was kept was chosen for one classifier: another one may need other rows.",),
+            versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
+            repo_id=repo_id,
+            bias=bias_section(record, of="the classifier that was trained on these rows"),
+        )
+
+
+@dataclass
+class _Texts(EvalSet):
+    """Texts that the grid has measured its models on: means over seeds, compared in pairs of the same seed."""
+
+    method: DataDiet | None = None
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """Means and intervals under the keys that a score has, and ``by_seed``."""
+        assert self.method is not None
+        counts = self.method.counts[self.name]
+        values = self.method.summary["table"][fitted.name]["measures"][self.name]
+        means = {key: value["mean"] for key, value in values.items()}
+        ends = {f"{key}_ci95": value["ci95"] for key, value in values.items()}
+        by_seed = {key: value["by_seed"] for key, value in values.items()}
+        return {"n": counts.get("n_changed", counts["n"]), "n_texts": counts["n"], **means, **ends, "by_seed": by_seed}
+
+    def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
+        """Differences over seeds; none of the validation texts, which chose what is compared."""
+        ours, theirs = one.result["by_seed"], other.result["by_seed"]
+        return {key: gap_over_seeds(ours[key], theirs[key]) for key in ours}
+
+    def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
+        """Numbers on pairs, then on all texts."""
+        first: Mapping[str, Any] = next(iter(results.values()))
+        for key, what in self.declared.items():
+            size = f"{first['n']:,} texts that name a group" if key in flips.MEASURES else f"{first['n_texts']:,} texts"
+            yield from read_measures(
+                results,
+                {key: what},
+                path=self.name,
+                set_title=self.title,
+                set=summary.SETS[self.name],
+                part=self.part,
+                sample=size,
+                interval_over="seeds",
+                detail=self.name == "validation",
+            )
+
+
+def _key(model: str) -> Path | str:
+    """What stands for a model among the inputs of stages."""
+    return Path(model) if Path(model).exists() else model
