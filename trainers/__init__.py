@@ -1,6 +1,7 @@
 """Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias, and the methods built on them.
 
 A folder holds one method: its settings, trainer or callback, data and recipe; ``training`` holds what several use.
+``command.py`` in it makes it a command of `hf-fairness` (see :class:`hf_fairness.arguments.Command`).
 Every name here is loaded when it is first used.
 
 Trainers of models, in the place of their parents: `CCDTrainer` (SentenceTransformerTrainer), `DataDietTrainer`,
