@@ -1,9 +1,12 @@
-"""One cell of `benchmarks.gfst_quality`: a world, a baseline trained on it, and the models that go on from it."""
+"""One cell of `benchmarks.gfst_quality`: `run_gfst` on a world of templates, and what is measured beside it.
+
+`run_gfst` filters, draws, balances, trains and measures; the world brings a tokenizer of words, lexicons, and the forms
+that the parallel data lack.
+"""
 
 from __future__ import annotations
 
-import copy
-import math
+import json
 import tempfile
 import time
 import warnings
@@ -13,6 +16,8 @@ from typing import Any
 
 BASELINE, CONTROL, RANDST, UNFILTERED, GFST = "baseline", "control", "randst", "gfst without target filter", "gfst"
 ARMS = (BASELINE, CONTROL, RANDST, UNFILTERED, GFST)
+#: What `run_gfst` calls an arm where tables have another name.
+CALLED = {UNFILTERED: "no_target_filter"}
 #: Measures of an arm, and whether more of them is better. None: a gap, the nearer to 0 the better; two arms are
 #: compared by the sizes of their gaps, so that a gap on the other side is no gain.
 MEASURES: dict[str, bool | None] = {
@@ -39,159 +44,113 @@ def cell(config: Mapping[str, Any], setting: str, seed: int, folder: str) -> dic
     start = time.perf_counter()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(dir=folder) as scratch:
         warnings.simplefilter("ignore")
-        found = _Cell(config, setting, seed, Path(scratch)).run()
+        found = _run(config, _world(config, setting, seed), seed, Path(scratch))
     return {**found, "setting": setting, "seed": seed, "seconds": time.perf_counter() - start}
 
 
-class _Cell:
-    """One world and its models."""
+def _world(config: Mapping[str, Any], setting: str, seed: int) -> Any:
+    from hf_fairness.demo.grammar import WorldConfig, translation_world
 
-    def __init__(self, config: Mapping[str, Any], setting: str, seed: int, folder: Path) -> None:
-        from hf_fairness.demo.grammar import WorldConfig, translation_world
-        from hf_fairness.filters import LexiconTagger
-        from hf_fairness.trainers.gfst.small_translator import small_tokenizer
-
-        self.config, self.seed, self.folder = config, seed, folder
-        self.world = translation_world(
-            config["lang"],
-            **config["settings"][setting],
-            n_monolingual=config["n_monolingual"],
-            seed=seed,
-            config=WorldConfig(monolingual_feminine_share=config["monolingual_feminine_share"]),
-        )
-        self.tagger = LexiconTagger(self.world.write_lexicon(folder), config["lang"])
-        self.noun_tagger = LexiconTagger(self.world.write_lexicon(folder, nouns_only=True), config["lang"])
-        pairs = self.world.parallel
-        forms = [form for each in self.world.forms.values() for form in each.values()]  # the absent ones too
-        texts = [*pairs["source"], *pairs["target"], *self.world.monolingual["text"], " ".join(forms)]
-        self.tokenizer = small_tokenizer(texts, level="word")
-
-    def run(self) -> dict[str, Any]:
-        """Train and measure every arm."""
-        from datasets import concatenate_datasets
-
-        arms, histories = {}, {}
-        original = self.world.parallel
-        baseline, histories[BASELINE] = self.train(BASELINE, None, original, **self.config["baseline"])
-        arms[BASELINE] = self.measure(baseline)
-        pseudo, counts = self.pseudo_pairs(baseline)
-        size = len(pseudo[GFST])
-        counts["pairs_added"] = size
-        how = dict(self.config["fine_tuning"])
-        how["steps"] = math.ceil(how.pop("epochs") * 2 * size / self.config["training"]["per_device_train_batch_size"])
-        beside = original.shuffle(seed=self.seed).select(range(min(size, len(original))))
-        for arm in ARMS[1:]:
-            added = pseudo.get(arm)
-            rows = (
-                original if added is None else concatenate_datasets([beside, added.select_columns(beside.column_names)])
-            )
-            model, histories[arm] = self.train(arm, baseline, rows, **how)
-            arms[arm] = self.measure(model)
-        for arm, history in histories.items():
-            loss = history["averaged"].get("loss", history["eval"][-1]["loss"])
-            arms[arm] |= {"dev_loss": loss, "steps": history["steps"], "n_pairs": history["n"]}
-        losses = [each["loss"] for each in histories[BASELINE]["eval"]]
-        return {"arms": arms, "pairs": counts, "dev_losses": losses, "dev_loss_change": last_change(losses)}
-
-    def train(self, arm: str, start: Any, rows: Any, *, steps: int, **how: Any) -> tuple[Any, dict[str, Any]]:
-        """A model after so many steps from another one, or from the random weights of this seed."""
-        from hf_fairness.trainers import GFSTConfig, train_translator
-        from hf_fairness.trainers.gfst.small_translator import small_marian
-
-        every = max(1, steps // self.config["evaluations"])
-        args = GFSTConfig(
-            output_dir=str(self.folder / arm.replace(" ", "_")),
-            max_steps=steps,
-            eval_strategy="steps",
-            eval_steps=every,
-            save_strategy="steps",
-            save_steps=every,
-            average_checkpoints=self.config["average_checkpoints"],
-            early_stopping_patience=None,
-            logging_strategy="no",
-            seed=self.seed,
-            use_cpu=True,
-            disable_tqdm=True,
-            **self.config["training"],
-            **how,
-        )
-        if start is None:
-            start = small_marian(self.tokenizer, seed=self.seed, **self.config["model"])
-        model = copy.deepcopy(start)
-        return train_translator(model, self.tokenizer, rows, args, eval_dataset=self.world.validation)
-
-    def translate(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """Translations, limited to twice the length of the longest sentence."""
-        from hf_fairness.measure.translator.translation import translate
-
-        return translate(
-            model, self.tokenizer, texts, num_beams=self.config["num_beams"], batch_size=256, max_new_tokens=30,
-            show_progress=False,
-        )  # fmt: skip
-
-    def pseudo_pairs(self, model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Pairs of the baseline's making for RandST and GFST with and without target filter, all equally many."""
-        from datasets import Dataset
-
-        from hf_fairness.filters import Kept, OneGroup, SourceGender, TargetGender, drops
-
-        text = self.world.monolingual
-        labelled = text.map(SourceGender("text"), batched=True)
-        chosen = labelled.filter(OneGroup()).shuffle(seed=self.seed)
-        genders = sorted(set(chosen["source_gender"]))
-        n = min(chosen["source_gender"].count(gender) for gender in genders)
-        sides = [chosen.filter(OneGroup(groups=[gender])).select(range(n)) for gender in genders]
-        made = {"source": [each for side in sides for each in side["text"]]}
-        made["target"] = self.translate(model, made["source"])
-        made["source_gender"] = [each for side in sides for each in side["source_gender"]]
-        rows = Dataset.from_dict(made).map(TargetGender("target", tagger=self.tagger), batched=True)
-        counts = drops(rows, "target_reason")
-        good = rows.filter(Kept("target_reason"))
-        size = min(each["kept"] for gender, each in counts["by_gender"].items() if gender in genders)
-        random_texts = text.shuffle(seed=self.seed).select(range(len(genders) * size))["text"]
-        pairs = {
-            RANDST: Dataset.from_dict({"source": random_texts, "target": self.translate(model, random_texts)}),
-            UNFILTERED: balanced(rows, genders, size),
-            GFST: balanced(good, genders, size),
-        }
-        return pairs, {"source": counts["n"], "by_gender": counts["by_gender"], "kept_per_gender": size}
-
-    def measure(self, model: Any) -> dict[str, Any]:
-        """WinoMT, the absent forms by themselves, and BLEU on the generic test set."""
-        from hf_fairness.demo.grammar_forms import GENDERS
-        from hf_fairness.measure import translation_quality, winomt
-
-        world = self.world
-        translations = self.translate(model, [row["sentence"] for row in world.winomt_rows])
-        read = {"lang": world.lang, "tagger": self.noun_tagger, "rules": "agreement", "items": True, "n_bootstrap": 0}
-        scores = winomt(translations, world.winomt_rows, **read)
-        rows = list(zip(world.winomt_rows, translations, scores["items"], strict=True))
-        absent = [(row, text, item) for row, text, item in rows if row["absent"]]
-        by_gender = {gender: [(row, text) for row, text, _ in rows if row["gender"] == gender] for gender in GENDERS}
-        test = world.generic_test
-        generic = translation_quality(self.translate(model, test["source"]), test["target"], n_bootstrap=0)
-        keys = [key for key in MEASURES if key in scores]
-        return {
-            **{key: scores[key] for key in keys},
-            "absent_accuracy": sum(item["correct"] for _, _, item in absent) / len(absent),
-            "absent_forms": self.written([(row, text) for row, text, _ in absent]),
-            **{f"forms_{gender}": self.written(of_gender) for gender, of_gender in by_gender.items()},
-            "bleu": generic["bleu"],
-        }
-
-    def written(self, rows: Sequence[tuple[Mapping[str, Any], str]]) -> float:
-        """Share of translations that hold the right noun in the right gender."""
-        forms = [self.world.forms[row["profession"]][row["gender"]] for row, _ in rows]
-        return sum(form in text.rstrip(".").split() for form, (_, text) in zip(forms, rows, strict=True)) / len(rows)
+    return translation_world(
+        config["lang"],
+        **config["settings"][setting],
+        n_monolingual=config["n_monolingual"],
+        seed=seed,
+        config=WorldConfig(monolingual_feminine_share=config["monolingual_feminine_share"]),
+    )
 
 
-def balanced(rows: Any, genders: Sequence[str], size: int) -> Any:
-    """The first so many rows of each gender."""
-    from datasets import concatenate_datasets
+def _run(config: Mapping[str, Any], world: Any, seed: int, folder: Path) -> dict[str, Any]:
+    """Train and measure every arm, and read what they wrote."""
+    from hf_fairness.filters import LexiconTagger
+    from hf_fairness.trainers import GFSTArguments, GFSTConfig, run_gfst
+    from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
 
-    from hf_fairness.filters import OneGroup
+    pairs = world.parallel
+    forms = [form for each in world.forms.values() for form in each.values()]  # the absent ones too
+    texts = [*pairs["source"], *pairs["target"], *world.monolingual["text"], " ".join(forms)]
+    tokenizer = small_tokenizer(texts, level="word")
+    arguments = GFSTArguments(
+        target_lang=world.lang,
+        method="mixed_finetune",
+        arms=[RANDST, CALLED[UNFILTERED]],
+        lexicon=world.write_lexicon(folder),
+        min_pairs=1,
+        n_bootstrap=0,
+        translation_batch_size=256,
+        max_new_tokens=30,  # twice the length of the longest sentence
+        until="scores",
+        **config["gfst"],
+    )
+    training = GFSTConfig(
+        output_dir=str(folder / "run"),
+        eval_strategy="steps",
+        eval_steps=1 / config["evaluations"],
+        save_strategy="steps",
+        save_steps=1 / config["evaluations"],
+        early_stopping_patience=None,
+        logging_strategy="no",
+        seed=seed,
+        use_cpu=True,
+        disable_tqdm=True,
+        **config["training"],
+    )
+    found = run_gfst(
+        arguments,
+        pairs,
+        world.monolingual,
+        config=training,
+        validation=world.validation,
+        test=world.generic_test,
+        winomt_rows=world.winomt_rows,
+        winomt_tagger=LexiconTagger(world.write_lexicon(folder, nouns_only=True), world.lang),
+        model=small_marian(tokenizer, seed=seed, **config["model"]),
+        tokenizer=tokenizer,
+    )
+    losses = [each["loss"] for each in found["arms"][BASELINE]["history"]["eval"]]
+    target, balance = found["data"]["filter_target"], found["data"]["balance"]
+    return {
+        "arms": {arm: _measures(found, world, CALLED.get(arm, arm)) for arm in ARMS},
+        "pairs": {
+            "source": target["n"],
+            "by_gender": target["by_gender"],
+            "kept_per_gender": balance["per_group"],
+            "pairs_added": balance["n"],
+        },
+        "dev_losses": losses,
+        "dev_loss_change": last_change(losses),
+    }
 
-    return concatenate_datasets([rows.filter(OneGroup(groups=[each])).select(range(size)) for each in genders])
+
+def _measures(found: Mapping[str, Any], world: Any, arm: str) -> dict[str, Any]:
+    """WinoMT, the absent forms by themselves, BLEU on the generic test set, and what the training says."""
+    from hf_fairness.demo.grammar_forms import GENDERS
+    from hf_fairness.trainers.gfst.sets import GENDERS as READ
+    from hf_fairness.trainers.gfst.sets import TRANSLATIONS
+
+    folder = found["stages"][f"scores_{arm}"]
+    texts = json.loads((folder / TRANSLATIONS).read_text(encoding="utf-8"))["winomt"]
+    genders = json.loads((folder / READ).read_text(encoding="utf-8"))
+    rows = list(zip(world.winomt_rows, texts, genders, strict=True))
+    absent = [(row, text, gender) for row, text, gender in rows if row["absent"]]
+    of = {gender: [(row, text) for row, text, _ in rows if row["gender"] == gender] for gender in GENDERS}
+    scores, history = found["results"]["winomt"][arm], found["arms"][arm]["history"]
+    return {
+        **{key: scores[key] for key in MEASURES if key in scores},
+        "absent_accuracy": sum(gender == row["gender"] for row, _, gender in absent) / len(absent),
+        "absent_forms": _written(world, [(row, text) for row, text, _ in absent]),
+        **{f"forms_{gender}": _written(world, own) for gender, own in of.items()},
+        "bleu": found["results"]["test"][arm]["bleu"],
+        "dev_loss": history["averaged"].get("loss", history["eval"][-1]["loss"]),
+        "steps": history["steps"],
+        "n_pairs": history["n"],
+    }
+
+
+def _written(world: Any, rows: Sequence[tuple[Mapping[str, Any], str]]) -> float:
+    """Share of translations that hold the right noun in the right gender."""
+    forms = [world.forms[row["profession"]][row["gender"]] for row, _ in rows]
+    return sum(form in text.rstrip(".").split() for form, (_, text) in zip(forms, rows, strict=True)) / len(rows)
 
 
 def last_change(losses: Sequence[float]) -> float:

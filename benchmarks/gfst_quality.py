@@ -4,11 +4,12 @@
     python -m benchmarks.gfst_quality --output_dir DIR     the same; a killed study goes on there, cell by cell
     python -m benchmarks.gfst_quality --quick              one small cell; prints, writes nothing
 
-English into Italian from `hf_fairness.demo.grammar`. In every setting and seed a baseline is trained until the loss on
-clean validation pairs is flat. Four models go on from it for equally many steps (mixed fine-tuning, section 6.1 of the
-paper): the control on the parallel data alone; RandST on as many random pairs of the baseline's making as GFST has
-filtered ones; GFST; GFST without its target filter. The last three also see as many original pairs. All settings and
-seeds are reported.
+English into Italian from `hf_fairness.demo.grammar`, by `run_gfst`, the function behind `hf-fairness gfst`: in every
+setting and seed it trains a baseline, until the loss on clean validation pairs is flat, and four models that go on from
+it for equally many steps (mixed fine-tuning, section 6.1 of the paper): the control on the parallel data alone; RandST
+on as many random pairs of the baseline's making as GFST has filtered ones; GFST; GFST without its target filter. The
+last three also see as many original pairs. All settings and seeds are reported. Results of before the study called
+`run_gfst` differ a little: it draws pairs otherwise, and translates the candidates of both genders before it balances.
 
 WinoMT is read by the nouns, so that a feminine article before a masculine noun is no feminine translation. It does not
 ask whether the noun is the right one, so the share of translations with the right noun in the right gender stands
@@ -53,12 +54,17 @@ CONFIG: dict[str, Any] = {
     "n_monolingual": 8000,
     "monolingual_feminine_share": 0.3,
     "model": {"d_model": 64, "layers": [2, 1], "heads": 4, "ffn": 128, "dropout": 0.1, "max_length": 64},
-    "training": {"per_device_train_batch_size": 64, "label_smoothing_factor": 0.1, "lr_scheduler_type": "linear"},
-    "baseline": {"steps": 1600, "learning_rate": 3e-3, "warmup_steps": 100},
-    "fine_tuning": {"epochs": 8, "learning_rate": 1e-3, "warmup_steps": 20},
+    "training": {
+        "max_steps": 1600,
+        "learning_rate": 3e-3,
+        "warmup_steps": 100,
+        "per_device_train_batch_size": 64,
+        "label_smoothing_factor": 0.1,
+        "lr_scheduler_type": "linear",
+        "average_checkpoints": 2,
+    },
+    "gfst": {"finetune_num_train_epochs": 8, "finetune_learning_rate": 1e-3, "num_beams": 1},
     "evaluations": 10,
-    "average_checkpoints": 2,
-    "num_beams": 1,
     "bars": {
         "minutes": 15,
         "dev_loss_change": 0.1,
@@ -72,6 +78,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/filters/source*.py",
         "hf_fairness/filters/target.py",
         "hf_fairness/measure/translator/translation.py",
+        "trainers/experiment.py",
         "trainers/training/averaging.py",
         "trainers/gfst/*.py",
         "trainers/training/length_groups.py",
@@ -85,7 +92,7 @@ QUICK: dict[str, Any] = {
     "settings": {"quick": {"n_parallel": 1500, "feminine_share": 0.33, "label_noise": 0.4}},
     "seeds": [100],
     "n_monolingual": 2500,
-    "baseline": {"steps": 700, "learning_rate": 3e-3, "warmup_steps": 80},
+    "training": {**CONFIG["training"], "max_steps": 700, "warmup_steps": 80},
 }
 
 
