@@ -224,6 +224,10 @@ def numbers(report: Mapping[str, Any]) -> dict[str, Any]:
     """What a report says without its texts."""
     kept = ("accuracy", "accuracy_ci95", "constant_accuracy", "n", "labels", "by")
     rounds = [{**each, "quality": quality(each)} for each in report["rounds"]]
+    comparisons = {
+        name: {pair: found["accuracy"] for pair, found in pairs.items()}
+        for name, pairs in report["comparisons"].items()
+    }
     for each in rounds:
         each.pop("examples")
     return {
@@ -235,12 +239,12 @@ def numbers(report: Mapping[str, Any]) -> dict[str, Any]:
             name: {arm: {key: found[key] for key in kept if key in found} for arm, found in arms.items()}
             for name, arms in report["results"].items()
         },
-        "comparisons": report["comparisons"],
+        "comparisons": comparisons,
         "partial_input": report["partial_input"],
         "leakage": {key: value for key, value in report["leakage"].items() if key != "examples"},
         "got_worse": [
             f"{name}: {pair} is {gap['difference']:+.4f} {gap['difference_ci95']}"
-            for name, pairs in report["comparisons"].items()
+            for name, pairs in comparisons.items()
             for pair, gap in pairs.items()
             if gap["difference"] < 0
         ],

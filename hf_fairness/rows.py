@@ -238,5 +238,8 @@ def text_columns(dataset: Any, columns: Sequence[str] | None = None) -> tuple[st
     found = next((names for names in choices if names and set(names) <= set(present)), None)
     if found is None or len(found) > 2:
         wanted = " or ".join(", ".join(names) for names in choices) or "one or two names"
-        raise ValueError(f"The rows need the text columns {wanted}, one or two; they have {', '.join(present)}.")
+        raise ValueError(
+            f"The rows need the text columns {wanted}, one or two; they have {', '.join(present)}. Say which they are "
+            "(columns, --text_column)."
+        )
     return found

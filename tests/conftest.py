@@ -16,7 +16,7 @@ SHARED = ROOT.parent / "shared"
 LONG = (
     *("test_kills.py", "test_studies.py", "test_ccd_command.py", "test_readme.py", "test_refine_study.py"),
     *("test_ccd_minilm.py", "test_frozen_runs.py", "test_gfst_recipe.py", "test_gfst_resume.py", "test_gfst_study.py"),
-    *("test_gfst_command.py", "test_gfst_distributed.py", "test_target_gender.py", "test_ibadr_recipe.py"),
+    *("test_gfst_command.py", "test_gfst_distributed.py", "test_target_gender.py", "test_ibadr_method.py"),
 )
 
 

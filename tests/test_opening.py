@@ -153,7 +153,7 @@ ELSEWHERE = {
     "trainers/ccd/trainer.py": "a checkpoint of it",
     "trainers/ibadr/generator.py": "adapters on an open model",
     "trainers/gfst/models.py": "configurations",
-    "trainers/ibadr/recipe.py": "a configuration",
+    "trainers/ibadr/method.py": "a configuration",
     "measure/models.py": "a configuration",
     "_opening.py": "everything",
 }

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.gfst.training import TranslationLoss, TranslationTrainer, train_translator
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.config import IBADRConfig
-    from hf_fairness.trainers.ibadr.recipe import run_ibadr
-    from hf_fairness.trainers.ibadr.sweep import sweep_ibadr
+    from hf_fairness.trainers.ibadr.method import run_ibadr
     from hf_fairness.trainers.training.bias_columns import ClassifierLearner, add_bias_log_probs
     from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
     from hf_fairness.trainers.training.evaluators import CCEDEvaluator, SEATEvaluator
@@ -81,8 +80,7 @@ _LAZY = {
     "hf_fairness.trainers.gfst.training": ("TranslationLoss", "TranslationTrainer", "train_translator"),
     "hf_fairness.trainers.ibadr.arguments": ("IBADRArguments",),
     "hf_fairness.trainers.ibadr.config": ("IBADRConfig",),
-    "hf_fairness.trainers.ibadr.recipe": ("run_ibadr",),
-    "hf_fairness.trainers.ibadr.sweep": ("sweep_ibadr",),
+    "hf_fairness.trainers.ibadr.method": ("run_ibadr",),
     "hf_fairness.trainers.training.bias_columns": ("ClassifierLearner", "add_bias_log_probs"),
     "hf_fairness.trainers.training.bias_trainers": ("ConfRegTrainer", "PoETrainer", "ReweightTrainer"),
     "hf_fairness.trainers.training.evaluators": ("CCEDEvaluator", "SEATEvaluator"),
@@ -122,7 +120,6 @@ __all__ = [
     "run_data_diet",
     "run_gfst",
     "run_ibadr",
-    "sweep_ibadr",
     "train_pair_classifier",
     "train_translator",
 ]

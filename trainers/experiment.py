@@ -330,7 +330,7 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
             run,
             lambda: replace(record, **first.draw(found)),
             result,
-            inputs=[_stable(result), arguments.name, arguments.show_texts],
+            inputs=[_stable(result), record.name, arguments.show_texts],
         )
         return {**result, "record": record, "files": files, **_publishable(run, first, found, record, result)}
 

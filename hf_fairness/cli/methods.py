@@ -89,7 +89,8 @@ def print_report(result: Mapping[str, Any]) -> None:
 
     print(f"\n{text_report(result['record'])}\n")
     places = {path.name: path for path in result["files"].values()}
-    places |= {name: path for name in ("model", "generator", "pool_folder") if (path := result.get(name)) is not None}
+    made = {"model": result.get("model"), **{name: each.folder for name, each in result.get("artefacts", {}).items()}}
+    places |= {name: path for name, path in made.items() if path is not None}
     size = max(map(len, places), default=0)
     for name, path in places.items():
         print(f"  {name.ljust(size)}  {path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.encoders import BaseEncoder, SentenceTransformerEncoder, TransformersEncoder
@@ -60,3 +61,20 @@ def tokenizer_key(tokenizer: Any) -> str:
         state = json.loads(backend.to_str())
         return content_key({key: value for key, value in state.items() if key not in ("padding", "truncation")})
     return content_key(type(tokenizer).__qualname__, getattr(tokenizer, "get_vocab", dict)())
+
+
+def source_key(value: Any, tokenizer: Any = None) -> str:
+    """Content key of a model as it was given.
+
+    Args:
+        value: an id, which is its own key; a folder, by what it holds; a live model or a transformers config (random
+            weights), with what decides how it computes.
+        tokenizer: of a live model or config; None where it has none.
+    """
+    if isinstance(value, (str, Path)):
+        return content_key(Path(value)) if Path(value).exists() else str(value)
+    live = hasattr(value, "state_dict")
+    settings = (value.config if live else value).to_dict()
+    told = {name: str(item) for name, item in settings.items() if name not in ("_name_or_path", "transformers_version")}
+    words, weights = "" if tokenizer is None else tokenizer_key(tokenizer), weights_key(value) if live else ""
+    return content_key(type(value).__qualname__, words, told, weights)

@@ -54,7 +54,7 @@ def test_files_and_yaml(files, tmp_path, capsys):
     written = json.loads((folder / "record.json").read_text())
     record = Record.from_json(written)
     assert record.to_json() == written
-    assert (record.command, record.name) == ("ibadr", "classifier")
+    assert (record.command, record.name) == ("ibadr", "classifier-ibadr")
     assert one_line(printed).startswith(one_line(summarize(record).headline))
     assert "accuracy: challenge set hans" in printed
     assert "No measure got clearly worse." in printed or "Got clearly worse:" in printed
@@ -75,7 +75,7 @@ def test_files_and_yaml(files, tmp_path, capsys):
 
 
 @pytest.mark.whole
-def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
+def test_a_sweep_is_a_table_of_its_trials(files, tmp_path, capsys):
     words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
     words += [
         "--validation_dataset",
@@ -85,24 +85,24 @@ def test_a_sweep_has_one_record_and_every_run_its_own(files, tmp_path, capsys):
         "--n_generated",
         "80",
     ]
-    result = ibadr([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>"])
-    written = json.loads((tmp_path / "record.json").read_text())
-    assert Record.from_json(written).to_json() == written == result["record"].to_json()
-    assert (written["command"], written["name"]) == ("ibadr-sweep", "Two <b>sizes</b>")
-    printed = capsys.readouterr().out
-    assert "Varied, one thing at a time: n_bias_indicators; runs: 2." in one_line(printed)
-    assert str(tmp_path / "report.html") in printed
-    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    result = ibadr([*words, "--sweep", "n_bias_indicators=2,3", "--name", "Two <b>sizes</b>", "--no_control"])
+    written = json.loads((tmp_path / "report" / "record.json").read_text())
+    assert (written["command"], written["name"]) == ("ibadr", "Two <b>sizes</b>")
+    assert list(result["trials"]) == ["n_bias_indicators=2", "n_bias_indicators=3"]
+    assert str(tmp_path / "report" / "report.html") in capsys.readouterr().out
+    page, text = ((tmp_path / "report" / f"report.{kind}").read_text() for kind in ("html", "md"))
     for shown in (page, text):
         assert "<b>" not in shown
-        assert "Models" not in shown  # every run has models of its own
         assert str(tmp_path) not in shown
-    rows = [line for line in text.splitlines() if line.startswith("| n\\_bias\\_indicators |")]
-    assert [line.split(" | ")[1] for line in rows] == ["2", "3"]
-    for cell in result["cells"]:
-        each = tmp_path / "sweep" / f"n_bias_indicators-{cell['value']}" / "report" / "record.json"
-        values = {m["set"]: m["values"] for m in json.loads(each.read_text())["measures"] if not m["detail"]}
-        assert values["validation"]["ibadr"]["value"] == cell["results"]["validation"]["ibadr"]["accuracy"]
+    rows = [line for line in text.splitlines() if line.startswith(r"| n\_bias\_indicators=")]
+    assert [line.split(" | ")[:2] for line in rows] == [
+        [rf"| n\_bias\_indicators={value}", arm] for value in (2, 3) for arm in ("base", "IBADR")
+    ]
+    for line, (label, arm) in zip(
+        rows, [(label, arm) for label in result["trials"] for arm in ("base", "ibadr")], strict=True
+    ):
+        assert f"| {result['trials'][label]['results']['validation'][arm]['accuracy']:.3f} [" in line
+    assert not (tmp_path / "base-n_bias_indicators_2").exists()  # the base model is that of all
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_help(capsys, monkeypatch):
     with pytest.raises(SystemExit):
         ibadr(["--help"])
     printed = capsys.readouterr().out
-    for text in ("--challenge", "--sweep", "--n_bias_indicators", "ablations of table 5", "--demo"):
+    for text in ("--challenge", "--sweep", "--n_seeds", "--n_bias_indicators", "ablations of table 5", "--demo"):
         assert text in printed
     assert "%%" not in printed
 

@@ -134,24 +134,50 @@ def read_gfst(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_ibadr(report: Mapping[str, Any]) -> dict[str, Any]:
     """IBADR: accuracies, paired comparisons, what each round wrote and kept, the pool, steps and histories."""
-    names = list(dict.fromkeys(name for found in report["comparisons"].values() for name in found))
+    compared = {title: _accuracies(found) for title, found in report["comparisons"].items()}
+    names = list(dict.fromkeys(name for found in compared.values() for name in found))
     arms = list(dict.fromkeys(arm for found in report["results"].values() for arm in found))
     return {
         "measures": {arm: {title: found.get(arm) for title, found in report["results"].items()} for arm in arms},
         "partial input": report["partial_input"],
         "leakage": report["leakage"],
-        "gaps": {name: {title: found.get(name) for title, found in report["comparisons"].items()} for name in names},
+        "gaps": {name: {title: found.get(name) for title, found in compared.items()} for name in names},
         "counts": {"data": report["data"], "pool": report["pool"]},
         "rounds": report["rounds"],
         "training": report["arms"],
     }
 
 
-def read_ibadr_sweep(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A sweep of IBADR: the cells, and what the seeds say together."""
-    keys = ("rows", "results", "comparisons")
-    cells = {f"{cell['name']} {cell['value']}": {key: cell[key] for key in keys} for cell in report["cells"]}
-    return {"cells": cells, "over seeds": report["over_seeds"]}
+def read_ibadr_seeds(report: Mapping[str, Any]) -> dict[str, Any]:
+    """IBADR with several seeds: what each found, and what the seeds say together."""
+    from hf_fairness.scores.compare import gap_over_seeds
+    from hf_fairness.scores.statistics import over_seeds
+
+    trials = {"seed 0": report, **{label.replace("=", " "): found for label, found in report["trials"].items()}}
+    parts = {"results": ("accuracy", "accuracy_ci95", "n"), "comparisons": ("difference", "difference_ci95", "p_value")}
+    cells = {}
+    for label, found in trials.items():
+        cells[label] = {"rows": {"train": found["pool"]["n_original"], "added": found["pool"]["n_added"]}}
+        for part, keys in parts.items():
+            sets = {title: _accuracies(each) if part == "comparisons" else each for title, each in found[part].items()}
+            cells[label][part] = {
+                title: {name: {key: each[key] for key in keys} for name, each in entries.items()}
+                for title, entries in sets.items()
+            }
+    together: dict[str, Any] = {}
+    for title, arms in report["results"].items():
+        values = {arm: [cell["results"][title][arm]["accuracy"] for cell in cells.values()] for arm in arms}
+        pairs = [(name, *name.split(" - ")) for name in report["comparisons"][title]]
+        together[title] = {
+            "arms": {arm: over_seeds(each, low=0.0, high=1.0) for arm, each in values.items()},
+            "differences": {name: gap_over_seeds(values[a], values[b]) for name, a, b in pairs},
+        }
+    return {"cells": cells, "over seeds": together}
+
+
+def _accuracies(comparisons: Mapping[str, Any]) -> dict[str, Any]:
+    """What paired comparisons of arms found on accuracy, by pair."""
+    return {name: found["accuracy"] for name, found in comparisons.items()}
 
 
 def read_data_diet(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +257,7 @@ def ibadr(folder: Path) -> list[str]:
 
 def ibadr_sweep(folder: Path) -> list[str]:
     """IBADR for two seeds."""
-    words = ["--sweep", "seed=0,1", "--num_train_epochs", "6", "--learning_rate", "5e-3"]
+    words = ["--n_seeds", "2", "--num_train_epochs", "6", "--learning_rate", "5e-3"]
     return [*kill_world.make_ibadr(folder)["ibadr"].words, *words]
 
 
@@ -301,7 +327,7 @@ RUNS = {
     "ccd_sweep": Run(ccd_sweep, "report/results.json", read_audit),
     "gfst": Run(gfst, "report/results.json", read_gfst),
     "ibadr": Run(ibadr, "report/results.json", read_ibadr),
-    "ibadr_sweep": Run(ibadr_sweep, "results.json", read_ibadr_sweep),
+    "ibadr_sweep": Run(ibadr_sweep, "report/results.json", read_ibadr_seeds),
     "data_diet": Run(data_diet, "report/results.json", read_data_diet),
     "data_diet_full": Run(data_diet_full, "report/results.json", read_data_diet),
 }

@@ -38,7 +38,8 @@ def main(folder: Path) -> None:
         found["steps"] = {arm: training["steps"] for arm, training in report["arms"].items()}
         found["drawn"] = report["rounds"][0]["counts"]["drawn"]
         # The generator that the run trained, on any number of processes the same samples.
-        model, layout = open_generator(None, n_labels=3, n_texts=2, config=config, trained=report["generator"])
+        writer = report["artefacts"]["generator"].folder
+        model, layout = open_generator(None, n_labels=3, n_texts=2, config=config, trained=writer)
         found["trained"] = gather_object([sample(model, layout, 40, config=config, key="x").texts])
     if state.is_main_process:
         (folder / "found.json").write_text(json.dumps(found))

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, ReportArguments, read_sweep
-
-#: What a sweep can go over, and the table of the paper that did.
-SWEEPS = {
-    "n_bias_indicators": "table 2",
-    "model_name_or_path": "table 7",
-    "max_rows": "table 8",
-    "seed": "section 3.1",
-}
+from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments, LabelArguments
 
 
 @dataclass
-class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ReportArguments):
+class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ExperimentArguments):
     """What `hf-fairness ibadr` needs beside the settings of the method: data, models, and what to run."""
 
     model_name_or_path: str = field(
@@ -70,13 +62,6 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ReportArgu
         default=None,
         metadata={"help": "Train further final models, each on this many random rows of those added (table 9)."},
     )
-    sweep: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "One run for each value, as NAME=VALUE,VALUE...: n_bias_indicators=3,5,7,9, max_rows=..., "
-            "model_name_or_path=..., seed=0,1,2; all else stays as it is."
-        },
-    )
     show_texts: int = field(
         default=0,
         metadata={
@@ -88,24 +73,16 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ReportArgu
         default=False,
         metadata={"help": "Run on a small world written for this package, with tiny models: no download, minutes."},
     )
-    resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
 
         Raises:
-            ValueError: sizes below 1, or more than two columns of texts.
+            ValueError: sizes below 1, more than two columns of texts, or as the parents.
         """
         super().__post_init__()
+        self.check_experiment()
         if any(size < 1 for size in self.added_sizes or []):
             raise ValueError(f"--added_sizes is {self.added_sizes}, expected numbers of 1 or more.")
         if self.text_column is not None and len(self.text_column) not in (1, 2):
             raise ValueError(f"--text_column is {self.text_column}, expected one or two columns.")
-
-    def sweeps(self) -> dict[str, list[str]]:
-        """Values to go over, by name.
-
-        Raises:
-            ValueError: no ``NAME=VALUE,...``, or a name that cannot be swept.
-        """
-        return read_sweep(self.sweep, SWEEPS)

@@ -37,6 +37,7 @@ from hf_fairness.trainers.data_diet.cache import remembered
 from hf_fairness.trainers.training.pair_training import (
     class_log_probabilities,
     class_numbers,
+    class_order,
     open_pair_classifier,
     train_pair_classifier,
 )
@@ -221,7 +222,7 @@ def _of_model(
 ) -> Floats:
     """Log-probabilities of a transformers model, with classes in the order of the labels."""
     opened = Classifier(model, tokenizer=options.pop("tokenizer", None), device=options.get("device"))
-    order = _order(opened, names)
+    order = class_order(opened, names)
 
     def compute() -> dict[str, Any]:
         found = class_log_probabilities(opened.model, opened.tokenizer, rows, columns=columns, **options)
@@ -237,23 +238,3 @@ def _of_model(
     if found.shape[1] != len(names):
         raise ValueError(f"{opened.name} has {found.shape[1]} classes, the labels have {len(names)}: {list(names)}.")
     return checked_log_probs(found[:, order], len(rows), len(names))
-
-
-def _order(opened: Classifier, names: Sequence[str]) -> list[int]:
-    """Which output of the model belongs to each label.
-
-    Raises:
-        ValueError: the model names its classes, and otherwise than the labels.
-    """
-    plain = list(range(len(names)))
-    theirs = {str(name).casefold(): number for number, name in opened.label_names.items()}
-    ours = [name.casefold() for name in names]
-    if set(theirs) == set(ours):
-        return [theirs[name] for name in ours]
-    generic = all(name.isdecimal() or name.startswith("label_") for name in theirs)
-    if generic or all(name.isdecimal() for name in ours) or len(theirs) != len(names):
-        return plain
-    raise ValueError(
-        f"{opened.name} has the classes {', '.join(opened.label_names.values())} and the rows the labels "
-        f"{', '.join(names)}: which is which? Pass label_names=[...] in the model's words, in the order of the labels."
-    )

@@ -209,6 +209,7 @@ def class_log_probabilities(
     device: Any = None,
     max_length: int | None = None,
     distributed: bool = False,
+    label_names: Sequence[str] | None = None,
 ) -> NDArray[np.float64]:
     """Log-probabilities of the classes for each row, shape (n, classes), in input order.
 
@@ -221,6 +222,7 @@ def class_log_probabilities(
         device: None means where a live model is.
         max_length: tokens of a row; None means what the model can take.
         distributed: whether the processes of a launch share the rows; then all must call it.
+        label_names: classes in the order that is wanted; None takes the model's own.
     """
     opened = Classifier(
         model, tokenizer=tokenizer, device=device, max_length=max_length, show_progress=False, distributed=distributed
@@ -229,7 +231,31 @@ def class_log_probabilities(
     logits = opened.logits(*texts, batch_size=batch_size)
     shifted = logits - logits.max(axis=1, keepdims=True)
     result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return result
+    return result if label_names is None else result[:, class_order(opened, label_names)]
+
+
+def class_order(opened: Classifier, names: Sequence[str]) -> list[int]:
+    """Which output of a model belongs to each label.
+
+    Args:
+        opened: the model; it may have further classes.
+        names: of the labels.
+
+    Raises:
+        ValueError: the model names its classes, and otherwise than the labels, or has another number of them.
+    """
+    theirs = {str(name).casefold(): number for number, name in opened.label_names.items()}
+    ours = [name.casefold() for name in names]
+    if set(ours) <= set(theirs):
+        return [theirs[name] for name in ours]
+    if len(theirs) != len(names):
+        raise ValueError(f"{opened.name} has {len(theirs)} classes, the labels have {len(names)}: {list(names)}.")
+    if all(name.isdecimal() or name.startswith("label_") for name in theirs) or all(map(str.isdecimal, ours)):
+        return list(range(len(names)))
+    raise ValueError(
+        f"{opened.name} has the classes {', '.join(opened.label_names.values())} and the rows the labels "
+        f"{', '.join(names)}: which is which? Give the labels in the model's words (label_names, --class_names)."
+    )
 
 
 def gold_confidence(

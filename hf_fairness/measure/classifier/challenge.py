@@ -62,7 +62,7 @@ def challenge_accuracy(
         raise ValueError(f"Give predictions or a model; got {'neither' if model is None else 'both'}.")
     if model is None and model_options:
         raise TypeError(f"challenge_accuracy has no option {next(iter(model_options))!r} without a model.")
-    rows = _rows(references, dataset)
+    rows = challenge_rows(references, dataset)
     gold = [kind.read_label(label) for label in _column(rows, "label", "its gold label")]
     wrong = next((place for place, label in enumerate(gold) if label not in kind.labels), None)
     if wrong is not None:
@@ -94,8 +94,16 @@ def challenge_accuracy(
     return result
 
 
-def _rows(references: Any, dataset: str | ChallengeSet) -> list[Mapping[str, Any]]:
-    """Rows as mappings, class ids of a Dataset as names."""
+def challenge_rows(references: Any, dataset: str | ChallengeSet) -> list[Mapping[str, Any]]:
+    """Rows of a challenge set as mappings, class ids of a Dataset as names.
+
+    Args:
+        references: rows, or the path of a published file.
+        dataset: which set it is.
+
+    Raises:
+        ValueError: no rows, or something else than rows.
+    """
     if isinstance(references, (str, Path)):
         if not isinstance(dataset, str):
             raise ValueError("A file can be read for the published sets only; give the rows of a set of your own.")

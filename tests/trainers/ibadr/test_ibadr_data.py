@@ -41,21 +41,22 @@ def test_bad_data(case, tmp_path, data, settings, message):
 
 
 def test_data_in_other_forms(case):
-    from hf_fairness.trainers.ibadr.data import prepare
+    from hf_fairness.trainers.ibadr.data import read_task
 
     named = rows(labels=("no", "Yes", "-"))
-    settings = case.settings("unused", n_shallow=4, class_names=["yes", "no"])
+    arguments, config = case.settings("unused", n_shallow=4, class_names=["yes", "no"])
     with pytest.warns(FairnessWarning, match="13 of 40 train rows have no label"):
-        task = prepare(*settings, named)
+        task = read_task(arguments, named)
     assert task.label_names == ["yes", "no"]
     assert task.counts == {"n_train_unlabelled": 13, "validation_held_out": True}
     assert (len(task.train), len(task.validation)) == (25, 2)
     single = Dataset.from_dict({"text": ["a", "b"] * 10, "label": [0, 1] * 10})
-    task = prepare(*case.settings("unused", n_shallow=4, max_rows=10), single, test=single)
+    arguments, config = case.settings("unused", n_shallow=4)
+    task = read_task(arguments, single, test=single).enough(10, config, 0)
     assert task.columns == ("text",)
     assert len(task.train) == 10
     assert not set(map(str, task.train)) - set(map(str, task.validation)) - set(map(str, single))
-    again = prepare(*case.settings("unused", n_shallow=4, max_rows=10), single, test=single)
+    again = read_task(arguments, single, test=single).enough(10, config, 0)
     assert (again.train_key, again.validation_key) == (task.train_key, task.validation_key)
 
 
@@ -76,51 +77,41 @@ def test_single_texts(case, tmp_path):
 def test_live_models_have_keys_of_what_they_hold(case):
     import copy
 
-    from hf_fairness.trainers.ibadr.data import source
+    from hf_fairness.trainers.ibadr.data import Source
     from hf_fairness.trainers.training.pair_training import open_pair_classifier
 
     config, tokenizer = case.classifier
     names = case.world.train.features["label"].names
     model, _ = open_pair_classifier(config, label_names=names, tokenizer=tokenizer)
-    key = source((model, tokenizer), None, "classifier").key
-    assert source((copy.deepcopy(model), tokenizer), None, "classifier").key == key
+    key = Source(model, tokenizer).key
+    assert Source(copy.deepcopy(model), tokenizer).key == key
     model.classifier.weight.data[0, 0] += 1.0
-    assert source((model, tokenizer), None, "classifier").key != key
+    assert Source(model, tokenizer).key != key
     other = copy.deepcopy(config)
     other.hidden_dropout_prob = 0.5
-    assert source((config, tokenizer), None, "").key != source((other, tokenizer), None, "").key
-    assert source(None, "an/id", "").name == "an/id"
-    with pytest.raises(ValueError, match="The judge is missing"):
-        source(None, None, "judge")
-
-
-def test_labels_of_a_model_in_another_order():
-    from hf_fairness.trainers.ibadr.job import label_order
-
-    assert label_order({0: "LABEL_0", 1: "LABEL_1"}, ["yes", "no"], "m") == [0, 1]
-    with pytest.raises(ValueError, match="m has the classes a, b; the data have a, c"):
-        label_order({0: "a", 1: "b"}, ["a", "c"], "m")
+    assert Source(config, tokenizer).key != Source(other, tokenizer).key
+    assert (Source("an/id").name, Source("an/id").key) == ("an/id", "an/id")
 
 
 def test_published_sets_and_own_ones(case, tmp_path):
     """What counts as right is what the scores count, and hypotheses can come first."""
-    from hf_fairness.trainers.ibadr.data import prepare
-    from hf_fairness.trainers.ibadr.evaluation import evaluation_sets
+    from hf_fairness.trainers.ibadr.data import read_task
+    from hf_fairness.trainers.ibadr.sets import labelled_sets
 
-    task = prepare(*case.settings(tmp_path), case.world.train, validation=case.world.validation)
+    task = read_task(case.settings(tmp_path)[0], case.world.train, validation=case.world.validation)
     hans = [
         {"premise": "p", "hypothesis": "h", "label": "non-entailment", "heuristic": "x", "subcase": "y", "cluster": "1"}
     ]
     own = case.world.challenge.add_column("cluster", ["c"] * len(case.world.challenge))
-    sets = evaluation_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
+    sets = labelled_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
     verdicts = own.rename_column("label", "verdict")  # labels are called as in the data
-    (_, again) = evaluation_sets(task, {"mine": verdicts}, hypothesis_first=True, label_column="verdict")
+    (_, again) = labelled_sets(task, {"mine": verdicts}, hypothesis_first=True, label_column="verdict")
     assert [row["label"] for row in again.rows] == [row["label"] for row in sets[2].rows]
-    assert [each.title for each in sets] == ["validation", "hans:a", "mine"]
+    assert again.key == sets[2].key != sets[0].key
+    assert [each.name for each in sets] == ["validation", "hans:a", "mine"]
     assert sets[1].texts(("premise", "hypothesis"))[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
-        assert sets[1].right([guess]).tolist() == [right]
-    assert sets[2].clusters() == ["c"] * len(own)
-    assert sets[0].clusters() is None
-    names = task.label_names
-    assert sets[0].right([names[label] for label in task.validation["label"]]).all()
+        assert sets[1].right(np.array([task.label_names.index(guess)])).tolist() == [right]
+    assert sets[2].clusters == ["c"] * len(own)
+    assert sets[0].clusters is None
+    assert sets[0].right(np.array(task.validation["label"][:])).all()

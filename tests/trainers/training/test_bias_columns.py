@@ -7,9 +7,11 @@ import pytest
 import torch
 from datasets import Dataset
 
+from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.measure.classifier.text_learners import EncoderLearner, TextLearner
 from hf_fairness.refine import TextFeatures
 from hf_fairness.trainers import ClassifierLearner, add_bias_log_probs
+from hf_fairness.trainers.training.pair_training import class_order
 from support.bias_case import ARTEFACTS, NAMES, known_bias, make_classifier, make_pairs
 
 
@@ -156,3 +158,23 @@ def test_a_model_with_another_number_of_classes():
         add_bias_log_probs(make_pairs(9), model, tokenizer=tokenizer)
     numbers = Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
     assert column(add_bias_log_probs(numbers, model, tokenizer=tokenizer)).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "order"),
+    [
+        (["CONTRADICTION", "ENTAILMENT"], ["entailment", "contradiction"], [1, 0]),
+        (["LABEL_0", "LABEL_1"], ["yes", "no"], [0, 1]),
+        (["a", "b", "c"], ["c", "a"], [2, 0]),
+        (["a", "b"], ["a", "c"], "has the classes a, b and the rows the labels a, c"),
+        (["a", "b", "c"], ["x", "y"], "has 3 classes, the labels have 2"),
+    ],
+)
+def test_labels_of_a_model_in_another_order(theirs, ours, order):
+    model, tokenizer = make_classifier(num_labels=len(theirs), id2label=dict(enumerate(theirs)), label2id=None)
+    opened = Classifier(model, tokenizer=tokenizer)
+    if isinstance(order, str):
+        with pytest.raises(ValueError, match=order):
+            class_order(opened, ours)
+    else:
+        assert class_order(opened, ours) == order

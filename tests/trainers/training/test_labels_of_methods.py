@@ -13,12 +13,11 @@ from hf_fairness.trainers import (
     ConfRegTrainer,
     DataDietArguments,
     IBADRArguments,
-    IBADRConfig,
     PoETrainer,
     ReweightTrainer,
 )
 from hf_fairness.trainers.data_diet.data import prepare as prepare_diet
-from hf_fairness.trainers.ibadr.data import prepare as prepare_ibadr
+from hf_fairness.trainers.ibadr.data import read_task
 from hf_fairness.trainers.training.bias_columns import add_bias_log_probs
 from hf_fairness.trainers.training.pair_training import encode_rows
 from support.bias_case import make_classifier, make_pairs, with_columns
@@ -32,8 +31,7 @@ def diet(labels, **changes):
 
 
 def ibadr(labels, **changes):
-    config = IBADRConfig(n_shallow=2, n_bias_indicators=2, output_dir="unused", use_cpu=True)
-    return prepare_ibadr(IBADRArguments(**changes), config, Dataset.from_dict({"text": TEXTS, "label": labels}))
+    return read_task(IBADRArguments(**changes), Dataset.from_dict({"text": TEXTS, "label": labels}))
 
 
 def rows(labels):

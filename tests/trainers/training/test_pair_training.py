@@ -20,9 +20,15 @@ from hf_fairness.trainers.training.pair_training import (
     pair_trainer,
     train_pair_classifier,
 )
+from support.ibadr_case import make_case
 
 NAMES = ["entailment", "neutral", "contradiction"]
 QUICK = {"num_train_epochs": 3, "learning_rate": 1e-2, "per_device_train_batch_size": 16, "use_cpu": True}
+
+
+@pytest.fixture(scope="module")
+def case():
+    return make_case()
 
 
 @pytest.fixture

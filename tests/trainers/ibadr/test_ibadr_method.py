@@ -13,8 +13,6 @@ from transformers import AutoConfig
 from hf_fairness.cli.methods import print_report
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
-from hf_fairness.report.ibadr_record import ibadr_record, sweep_record
-from hf_fairness.report.plots import figures
 from hf_fairness.runs import Run
 from hf_fairness.trainers.ibadr.guards import LabelsAtChanceError
 from hf_fairness.trainers.ibadr.pool import ACCEPTED, REJECTED, read_rows
@@ -26,8 +24,9 @@ pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{text}:hf_fairness.utils.FairnessWarning")
     for text in (r"Round \d", "Every one of the")
 ]
-STAGES = ["base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2", "generator-2"]
-STAGES += ["samples-2", "pool", "ibadr", "control", "evaluation", "report", "model"]
+STAGES = ["base", "scores_base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2"]
+STAGES += ["generator-2", "samples-2", "pool", "probes", "ibadr", "scores_ibadr", "control", "scores_control"]
+STAGES += ["comparisons", "report", "model"]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +73,8 @@ def test_stages_in_order(report, folder):
 def test_added_rows_are_shown_when_asked_for(case, started):
     shown = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, show_texts=3)
     assert all(0 < len(each["examples"]) <= 3 for each in shown["rounds"])
-    assert len(shown["record"].texts) == len(shown["rounds"])
+    written = Record.from_json(json.loads(shown["files"]["json"].read_text()))
+    assert len(written.texts) == len(shown["rounds"])
     text = next(iter(shown["rounds"][0]["examples"][0].values()))
     assert all(text in shown["files"][kind].read_text() for kind in ("json", "html", "markdown", "results"))
     card = (shown["model"] / "README.md").read_text()
@@ -101,7 +101,7 @@ def test_every_sample_is_accounted_for(report, folder):
 
 
 def test_the_pool_is_a_data_set_with_a_card(case, report):
-    rows = load_dataset(str(report["pool_folder"]), split="train")
+    rows = load_dataset(str(report["artefacts"]["pool"].folder), split="train")
     counts = report["pool"]
     assert (len(rows), counts["n_original"]) == (counts["n"], len(case.world.train))
     assert rows.features["label"].names == ["entailment", "neutral", "contradiction"]
@@ -110,7 +110,7 @@ def test_the_pool_is_a_data_set_with_a_card(case, report):
     assert set(added["indicator"]) <= {1, 2}
     texts = {(a.casefold(), b.casefold()) for a, b in zip(rows["premise"], rows["hypothesis"], strict=True)}
     assert len(texts) == len(rows)
-    card = (report["pool_folder"] / "README.md").read_text()
+    card = (report["artefacts"]["pool"].folder / "README.md").read_text()
     assert "written by a language model" in card
     assert "round 1" in card
 
@@ -122,7 +122,7 @@ def test_arms_and_comparisons(report):
     assert arms["control"]["max_steps"] == arms["ibadr"]["max_steps"]
     assert arms["control"]["n_rows"] == arms["base"]["n_rows"] < arms["ibadr"]["n_rows"]
     assert set(report["results"]) == {"validation", "planted"}
-    found = report["comparisons"]["planted"]["ibadr - control"]
+    found = report["comparisons"]["planted"]["ibadr - control"]["accuracy"]
     accuracies = report["results"]["planted"]
     gap = accuracies["ibadr"]["accuracy"] - accuracies["control"]["accuracy"]
     assert found["difference"] == pytest.approx(gap)
@@ -132,7 +132,7 @@ def test_arms_and_comparisons(report):
 
 def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
     """Of whole sets the paired interval decides, of gold labels and other parts whether the intervals lie apart."""
-    record = through_json(ibadr_record(report))
+    record = through_json(report["record"])
     whole = {measure.id: measure for measure in record.measures if not measure.detail}
     assert list(whole) == ["validation/accuracy", "challenge/planted/accuracy"]
     for measure in record.measures:
@@ -152,7 +152,7 @@ def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
     found = verdicts(record)
     for title, pairs in report["comparisons"].items():
         for names, gap in pairs.items():
-            low, high = gap["difference_ci95"]
+            low, high = gap["accuracy"]["difference_ci95"]
             wanted = "improved" if low > 0 else "worse" if high < 0 else "unclear"
             path = "" if title == "validation" else "challenge/"
             assert found[(f"{path}{title}/accuracy", *names.split(" - "))] == wanted
@@ -163,7 +163,6 @@ def test_the_record_has_the_numbers_of_the_result_and_judges_them(report):
             assert found[measure.id, "ibadr", "base"] == wanted
     lost = {measure for (measure, *pair), kind in found.items() if pair == ["ibadr", "base"] and kind == "worse"}
     assert len(summarize(record).worse) == len(lost)
-    assert list(figures(record)) == ["bias_degrees", "samples"]
 
 
 def test_report_files(report, folder):
@@ -175,11 +174,12 @@ def test_report_files(report, folder):
         assert places == sorted(places)
         assert "anti-artefact share" in shown
         assert "/tmp" not in shown
-    low, high = report["comparisons"]["planted"]["ibadr - control"]["difference_ci95"]
+    low, high = report["comparisons"]["planted"]["ibadr - control"]["accuracy"]["difference_ci95"]
     assert f"[{low:.3f}, {high:.3f}], p = ".replace("-", "\N{MINUS SIGN}") in text  # beside "Against control"
     assert page.count("<figure>") == 2
     written = json.loads(report["files"]["json"].read_text())
-    assert Record.from_json(written).to_json() == written == report["record"].to_json()
+    assert Record.from_json(written).to_json() == written
+    assert {**written, "figures": {}} == report["record"].to_json()
     saved = json.loads(report["files"]["results"].read_text())
     assert saved["rounds"] == report["rounds"]
     assert not any("/tmp" in path.read_text() for path in report["files"].values())
@@ -268,7 +268,7 @@ def test_switches(case, started, settings):
     if settings.get("generator_use_peft"):
         from transformers import AutoModelForCausalLM
 
-        AutoModelForCausalLM.from_pretrained(found["generator"] / "merged")
+        AutoModelForCausalLM.from_pretrained(found["artefacts"]["generator"].folder)
         each = found["rounds"][0]
         assert each["confidence"] == each["degrees"]
 
@@ -301,16 +301,16 @@ def test_a_filter_that_lets_nothing_through(case, started):
 
 
 def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
-    import hf_fairness.trainers.ibadr.loop as loop
+    from hf_fairness.trainers.ibadr.rounds import Rounds
 
-    original = loop.draw_samples
+    original = Rounds.draw
 
-    def draw_samples(job, *args, number, **kwargs):
+    def draw(rounds, *args, number, **kwargs):
         if number == 2:
             raise ValueError("Round 2: none of 60 samples is of use.")
-        return original(job, *args, number=number, **kwargs)
+        return original(rounds, *args, number=number, **kwargs)
 
-    monkeypatch.setattr(loop, "draw_samples", draw_samples)
+    monkeypatch.setattr(Rounds, "draw", draw)
     with pytest.raises(ValueError, match="Round 2"):
         case.run(started, anti_artefact=case.world.anti_artefact, resume=False)
     kept = read_rows(started / "samples-1" / ACCEPTED)
@@ -358,39 +358,55 @@ def test_labels_that_mean_little(case, judge, tmp_path):
 
 
 @pytest.mark.whole
-def test_sweep(case, report, folder, tmp_path, capsys):
-    from hf_fairness.trainers import sweep_ibadr
-
-    given = {"validation": case.world.validation, "model": case.classifier, "generator": case.generator}
-    shutil.copytree(folder, tmp_path / "sweep" / "seed-0")
-    settings = case.settings(tmp_path, n_iterations=1, num_train_epochs=1, sweep=["seed=0,1"])
-    found = sweep_ibadr(*settings, case.world.train, **given)
-    assert [cell["value"] for cell in found["cells"]] == [0, 1]
-    values = [cell["results"]["validation"]["ibadr"]["accuracy"] for cell in found["cells"]]
-    assert found["over_seeds"]["validation"]["arms"]["ibadr"]["mean"] == pytest.approx(np.mean(values))
-    assert (tmp_path / "sweep" / "seed-1" / "ibadr").is_dir()
+def test_seeds_and_values_of_a_setting_share_what_they_can(case, started, capsys):
+    """The trial as asked is there; another seed draws all anew, a smaller control of the filter only what follows."""
+    settings = {"anti_artefact": case.world.anti_artefact, "probe": True, "n_seeds": 2}
+    found = case.run(started, **settings, sweep=["confidence_threshold=0.01"])
+    assert list(found["trials"]) == ["seed=1", "confidence_threshold=0.01"]
+    seeds = [found, found["trials"]["seed=1"]]
+    assert seeds[0]["data"] == seeds[1]["data"]  # one split for all, so that seeds are compared on the same rows
+    record = through_json(found["record"])
+    written = json.loads(found["files"]["json"].read_text())
+    assert {**written, "figures": {}, "texts": {}} == found["record"].to_json()
+    for measure in record.measures:
+        if not measure.detail:
+            for arm, value in measure.values.items():
+                each = [seed["results"][measure.set][arm]["accuracy"] for seed in seeds]
+                assert value.value == pytest.approx(np.mean(each))
+                assert measure.interval_over == "both"
+    stages = manifest(started)
+    again = {stage for stage in stages if stage.endswith("-seed_1")}
+    assert again == {f"{stage}-seed_1" for stage in STAGES if stage not in ("report", "model")}
+    swept = {stage.removesuffix("-confidence_threshold_0_01") for stage in stages if stage.endswith("_0_01")}
+    assert not swept & {"base", "scores_base", "shallow-0", "degrees-1", "generator-1"}
+    assert {"samples-1", "samples-2", "pool"} <= swept
     print_report(found)
     printed = capsys.readouterr().out
     assert "accuracy: validation rows" in printed
-    assert str(tmp_path / "report.md") in printed
-    assert set(found["files"]) == {"json", "markdown", "html", "results"}
-    assert "| seed | 1 |" in found["files"]["markdown"].read_text()
-    assert json.loads(found["files"]["results"].read_text())["cells"] == found["cells"]
-    record = through_json(sweep_record(found))
-    written = json.loads(found["files"]["json"].read_text())
-    assert Record.from_json(written).to_json() == written == record.to_json() == found["record"].to_json()
-    shown = {measure.set: {arm: v.value for arm, v in measure.values.items()} for measure in record.measures}
-    assert shown == {
-        title: {arm: each["mean"] for arm, each in parts["arms"].items()}
-        for title, parts in found["over_seeds"].items()
-    }
-    assert sweep_record(found, name="ours").name == "ours"
-    for bad, message in (
-        ("confidence_threshold=1", "with one of n_bias_indicators"),
-        ("seed=a", "expected a whole number"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sweep_ibadr(*case.settings(tmp_path, sweep=[bad]), case.world.train, **given)
+    assert str(started / "report" / "report.md") in printed
+    assert "| confidence\\_threshold=0.01 | IBADR |" in found["files"]["markdown"].read_text()
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        ("seed=0,1", "--sweep of seed: say with --n_seeds how many"),
+        ("max_rows=64,a", "--sweep of max_rows has the value 'a'"),
+        ("n_bias_indicators=3,1", "--n_bias_indicators is 1, expected 2 or more"),
+        ("dataset=a,b", "--sweep is 'dataset=a,b', expected NAME=VALUE"),
+        ("max_steps=5", "--max_steps cannot be set here"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused_before_any_work(case, tmp_path, sweep, message):
+    with pytest.raises(ValueError, match=message):
+        case.run(tmp_path / "out", sweep=[sweep])
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_control(case, started):
+    found = case.run(started, anti_artefact=case.world.anti_artefact, probe=True, control=False)
+    assert list(found["arms"]) == ["base", "ibadr"]
+    assert set(found["comparisons"]["planted"]) == {"ibadr - base"}
 
 
 def pairs(labels, **more):
@@ -421,16 +437,19 @@ def test_all_sets_are_checked_before_anything_is_trained(case, tmp_path, challen
     assert not (tmp_path / "out").exists()
 
 
-TRAINED = set(STAGES) - {"pool", "model", "evaluation", "report"}
+SCORED = {"scores_base", "scores_ibadr", "scores_control", "comparisons"}
+SHOWN = {"report", "model"}
+TRAINED = set(STAGES) - {"pool", "probes", *SCORED, *SHOWN}
 #: What comes after the training: what may run again when the change is to names, or to what is measured.
 CHANGES = {
-    "class names": ({"class_names": ["yes", "maybe", "no"]}, {"pool", "model", "evaluation", "report"}),
-    "challenge": ({"challenge": None}, {"evaluation", "report", "model"}),
-    "test": ({"test": True}, {"evaluation", "report", "model"}),
-    "order of columns": ({"hypothesis_first": True}, {"evaluation", "report", "model"}),
-    "probe": ({"probe": False}, {"evaluation", "report", "model"}),
+    "class names": ({"class_names": ["yes", "maybe", "no"]}, {"pool", "probes", *SCORED, *SHOWN}),
+    "challenge": ({"challenge": None}, {"probes", *SCORED, *SHOWN}),
+    "test": ({"test": True}, {"probes", *SCORED, *SHOWN}),
+    "order of columns": ({"hypothesis_first": True}, {"probes", *SHOWN}),
+    "probe": ({"probe": False}, {"probes", *SHOWN}),
     "name of the data": ({"dataset": "rows"}, {"pool", "report", "model"}),
-    "where it is told": ({"run_name": "mine", "logging_strategy": "epoch", "hub_model_id": "me/it"}, set()),
+    "where it is told": ({"run_name": "mine", "logging_strategy": "epoch"}, set()),
+    "name on the Hub": ({"hub_model_id": "me/it"}, SHOWN),
     "how fast it runs": ({"per_device_eval_batch_size": 7, "dataloader_persistent_workers": False}, set()),
 }
 

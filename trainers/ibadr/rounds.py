@@ -1,0 +1,377 @@
+"""The rounds of IBADR: bias degrees, generator, samples, update of the shallow model; each a stage of its own.
+
+The samples of a round are drawn, read, compared with the pool, judged, filtered and written.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accelerate import PartialState
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from hf_fairness.scores.statistics import generator as random_generator
+from hf_fairness.scores.statistics import share_entry
+from hf_fairness.trainers.ibadr.classifiers import Classifiers
+from hf_fairness.trainers.ibadr.data import LABEL
+from hf_fairness.trainers.ibadr.generator import generator_confidence, open_generator, save_generator, train_generator
+from hf_fairness.trainers.ibadr.guards import (
+    LabelsAtChanceError,
+    degree_histogram,
+    diversity,
+    expected_agreement,
+    label_agreement,
+)
+from hf_fairness.trainers.ibadr.pool import (
+    ACCEPTED,
+    REJECTED,
+    Seen,
+    bias_groups,
+    original_rows,
+    pool_rows,
+    read_pool,
+    write_rows,
+)
+from hf_fairness.trainers.ibadr.sampling import sample
+from hf_fairness.utils import FairnessWarning, is_main_process
+
+DEGREES = "degrees.npy"
+#: Stages of classifiers that the rounds need: one trained on the original data, and its first shallow model.
+BASE, FIRST_SHALLOW = "base", "shallow-0"
+#: How far from chance a judge's expected agreement must be for it to tell anything.
+JUDGE_MARGIN = 0.1
+
+
+class Rounds:
+    """The rounds of one trial.
+
+    Args:
+        models: run, data, classifiers and settings. The stage ``base`` must be there before the rounds begin.
+        anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
+
+    Attributes:
+        original: the pool before the first round.
+    """
+
+    def __init__(self, models: Classifiers, anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None) -> None:
+        self.models, self.anti_artefact = models, anti_artefact
+        self.run, self.config, self.task = models.run, models.config, models.task
+        self.original = original_rows(self.task.train, self.task.columns, LABEL)
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """Carry out all rounds; returns what each found."""
+        reports = []
+        self._shallow(0)
+        for number in range(1, self.config.rounds + 1):
+            shallow = f"shallow-{number - 1 if self.config.update_shallow else 0}"
+            found = {"round": number, "pool": self._degrees(number, shallow), "generator": self._generator(number)}
+            found |= self._samples(number, shallow)
+            names = self.task.label_names  # the stage keeps their numbers
+            found["labels"] = {side: dict(zip(names, n, strict=True)) for side, n in found["labels"].items()}
+            reports.append(found)
+            if self.config.update_shallow and number < self.config.rounds:
+                self._shallow(number)
+        return reports
+
+    def pool(self, rounds: int) -> Dataset:
+        """The pool after some rounds."""
+        return read_pool(self.original, [self.run.folder(f"samples-{k}") / ACCEPTED for k in range(1, rounds + 1)])
+
+    def pool_key(self, rounds: int) -> list[str]:
+        """What the pool after some rounds depends on."""
+        return [self.task.train_key, *(self.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
+
+    def _settings(self, names: str) -> list[Any]:
+        """Settings of these names, as inputs of a stage."""
+        return [getattr(self.config, name) for name in names.split()]
+
+    def _shallow(self, number: int) -> None:
+        """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
+        config = self.config
+
+        def rows() -> Dataset:
+            pool = self.pool(number)
+            drawn = random_generator(config.seed, "shallow", number).permutation(len(pool))[: config.n_shallow]
+            return pool.select(drawn)
+
+        self.models.train(
+            f"shallow-{number}",
+            rows,
+            start="shallow" if number == 0 else f"shallow-{number - 1}",
+            inputs=[self.pool_key(number), number, config.n_shallow],
+            kind="shallow",
+        )
+
+    def _degrees(self, number: int, shallow: str) -> Any:
+        """Bias degree of every row of the pool; of added rows only, where the shallow model is that of before."""
+
+        def work(folder: Path) -> dict[str, Any]:
+            pool = self.pool(number - 1)
+            known = np.zeros(0, dtype=np.float32)
+            if number > 1 and not self.config.update_shallow:
+                known = np.load(self.run.folder(f"degrees-{number - 1}") / DEGREES)
+            fresh = self.models.degrees(shallow, pool.select(range(len(known), len(pool))))
+            values = np.concatenate([known, fresh])
+            groups = bias_groups(values, self.config.n_bias_indicators)
+            means = [float(values[groups == group].mean()) for group in range(1, groups.max() + 1)]
+            if is_main_process():
+                np.save(folder / DEGREES, values)
+            return {**degree_histogram(values), "n_scored": len(fresh), "group_means": means}
+
+        inputs = [self.run.key(shallow), self.pool_key(number - 1), self.config.n_bias_indicators]
+        return self.run.stage(f"degrees-{number}", work, inputs=inputs, collective=True)
+
+    def _open_generator(self, trained: int) -> tuple[Any, Any]:
+        """The generator as a round left it; 0: as it was given."""
+        source = self.models.sources["generator"]
+        return open_generator(
+            source.value,
+            tokenizer=source.tokenizer,
+            n_labels=len(self.task.label_names),
+            n_texts=len(self.task.columns),
+            config=self.config,
+            trained=self.run.folder(f"generator-{trained}") if trained else None,
+        )
+
+    def _generator(self, number: int) -> Any:
+        """Fine-tune the generator on the pool."""
+        c = self.config
+        epochs = c.generator_num_train_epochs if number == 1 else c.generator_later_num_train_epochs
+        merged = c.generator_use_peft and number == c.rounds
+
+        def work(folder: Path) -> dict[str, Any]:
+            model, layout = self._open_generator(number - 1)
+            groups = bias_groups(np.load(self.run.folder(f"degrees-{number}") / DEGREES), c.n_bias_indicators)
+            pool = self.pool(number - 1).remove_columns("indicator").add_column("indicator", groups.tolist())
+            found = train_generator(
+                model,
+                layout,
+                pool,
+                columns=self.task.columns,
+                label_column=LABEL,
+                config=c,
+                num_train_epochs=epochs,
+                output_dir=folder / "checkpoints",
+                **self.models.reporting(folder),
+            )
+            if is_main_process():
+                save_generator(model, layout, folder)
+                if merged:
+                    save_generator(model, layout, folder / "merged", merged=True)
+                self.models.clear(folder)
+            PartialState().wait_for_everyone()
+            return {**found, "labels": dict(Counter(map(str, pool[LABEL])))}
+
+        before = self.models.model_key("generator" if number == 1 else f"generator-{number - 1}")
+        how = self._settings("generator_lora_r generator_use_peft max_new_tokens n_bias_indicators use_indicators")
+        how += [epochs, self.models.matters(c.training("generator")), merged]
+        inputs = [before, self.pool_key(number - 1), self.run.key(f"degrees-{number}"), how]
+        return self.run.stage(f"generator-{number}", work, inputs=inputs, collective=True, keep_partial=True)
+
+    def _samples(self, number: int, shallow: str) -> Any:
+        """Draw samples, leave out what is of no use, and write what the pool grows by."""
+        models, confidence_from = self.models, self.config.confidence_from
+        judge = "judge" if "judge" in models.sources else BASE
+        confident = {"shallow": shallow, "main": BASE, "generator": None}.get(confidence_from, "filter")
+
+        def work(folder: Path) -> dict[str, Any]:
+            model, layout = self._open_generator(number)
+            writer = model.to(self.config.device), layout
+            found = self.draw(writer, folder, number=number, shallow=shallow, judge=judge, confident=confident)
+            PartialState().wait_for_everyone()
+            return found
+
+        asked = [name for name in (judge, confident) if name is not None]
+        keys = [self.run.key(f"generator-{number}"), self.run.key(shallow), *map(models.model_key, asked)]
+        how = self._settings(
+            "n_drawn temperature top_p label_distribution low_indicators confidence_from confidence_threshold "
+            "check_agreement seed max_new_tokens"
+        )
+        how += [self.task.validation_key, self.anti_artefact is not None]
+        how += [self.task.label_names if name in models.sources else None for name in asked]
+        inputs = [keys, self.pool_key(number - 1), how]
+        return self.run.stage(f"samples-{number}", work, inputs=inputs, collective=True)
+
+    def draw(
+        self, writer: tuple[Any, Any], folder: Path, *, number: int, shallow: str, judge: str, confident: str | None
+    ) -> dict[str, Any]:
+        """Draw the samples of a round, write those that the pool grows by, and say what became of all.
+
+        Args:
+            writer: the generator and the format of its samples.
+            folder: where the rows go.
+            number: of the round.
+            shallow: stage of the shallow model.
+            judge: stage or source of the classifier that says what label a sample has.
+            confident: stage or source whose confidence the filter asks; None: the generator.
+
+        Returns:
+            ``counts``, ``labels`` (rows of each number), ``agreement`` before and after the filter, ``degrees``
+            (histograms), ``diversity``, ``anti_artefact`` where it is defined.
+
+        Raises:
+            ValueError: no sample can be read, or none is left.
+            LabelsAtChanceError: the labels of samples mean nothing to the judge.
+        """
+        c, models, task = self.config, self.models, self.task
+        drawn, pool = sample(*writer, c.n_drawn, config=c, key=f"round-{number}"), self.pool(number - 1)
+        seen = Seen(task.texts(pool), pool[LABEL])
+        reasons = np.array(drawn.reasons, dtype=object)
+        for place in np.flatnonzero(reasons == ""):
+            reasons[place] = seen.add(drawn.texts[place], int(drawn.labels[place]))
+        fresh = np.flatnonzero(reasons == "")
+        if not len(fresh):
+            raise ValueError(_nothing_left(number, c.n_drawn, reasons, c.max_new_tokens))
+        every = pool_rows(
+            list(zip(*drawn.texts, strict=True)),
+            drawn.labels,
+            columns=task.columns,
+            label_column=LABEL,
+            iteration=number,
+            indicators=drawn.indicators,
+            confidences=np.full(len(reasons), -1.0),
+            source_ids=[f"round-{number}:{place}" for place in range(len(reasons))],
+        )
+        rows = every.select(fresh)
+        degrees = models.degrees(shallow, rows)
+        confidence = degrees
+        if confident is None:
+            confidence = generator_confidence(*writer, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
+        elif confident != shallow:
+            confidence = models.degrees(confident, rows)
+        kept = confidence >= c.confidence_threshold
+        reasons[fresh[~kept]] = "low_confidence"
+        report = self._describe(rows, confidence, degrees, models.probabilities(judge, rows).argmax(axis=1), kept)
+        report["counts"] = {"drawn": c.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
+        known = degrees if shallow == FIRST_SHALLOW else models.degrees(FIRST_SHALLOW, rows)
+        report["judge"] = self._judge(report["agreement"]["before"], known, judge)
+        self._check(number, report, kept, confidence)
+        if is_main_process():
+            values = np.full(len(reasons), -1.0, dtype=np.float32)
+            values[fresh] = confidence
+            every = every.remove_columns("confidence").add_column("confidence", values)
+            write_rows(every.select(np.flatnonzero(reasons == "")), folder / ACCEPTED)
+            every = every.add_column("reason", reasons.tolist())
+            write_rows(every.select(np.flatnonzero(reasons != "")), folder / REJECTED)
+        return report
+
+    def _describe(
+        self,
+        rows: Dataset,
+        confidence: NDArray[Any],
+        degrees: NDArray[Any],
+        judged: NDArray[Any],
+        kept: NDArray[np.bool_],
+    ) -> dict[str, Any]:
+        """What the filter did: everything before and after it."""
+        task, seed = self.task, self.config.seed
+        labels = np.asarray(list(rows[LABEL]))
+        sides = {"before": np.arange(len(rows)), "after": np.flatnonzero(kept)}
+        limit = max(1, min(len(sides["after"]), len(task.train)))
+        order = random_generator(seed, "diversity").permutation(len(task.train))[:limit]
+        found: dict[str, Any] = {
+            "labels": {
+                side: np.bincount(labels[places], minlength=len(task.label_names)).tolist()
+                for side, places in sides.items()
+            },
+            "agreement": {
+                side: label_agreement(judged[places], labels[places], len(task.label_names), seed=seed)
+                for side, places in sides.items()
+                if len(places)
+            },
+            "degrees": {side: degree_histogram(degrees[places]) for side, places in sides.items()},
+            "confidence": {side: degree_histogram(confidence[places]) for side, places in sides.items()},
+            "diversity": {
+                "original": diversity(task.texts(task.train.select(order))),
+                "after": diversity(task.texts(rows.select(sides["after"])), limit=limit),
+            },
+        }
+        if self.anti_artefact is not None:
+            flags = np.asarray(self.anti_artefact(rows), dtype=bool)
+            found["anti_artefact"] = {
+                side: {**share_entry("anti_artefact_share", int(flags[places].sum()), len(places)), "n": len(places)}
+                for side, places in sides.items()
+            }
+        return found
+
+    def _judge(self, before: Mapping[str, Any], degrees: NDArray[Any], judge: str) -> dict[str, Any]:
+        """What agreement the judge would reach on validation rows as biased as the samples, and what that tells.
+
+        Args:
+            before: agreement of the samples with the judge.
+            degrees: bias degrees of the samples under the first shallow model.
+            judge: stage or source of the judge.
+
+        Returns:
+            ``validation_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from
+            chance; ``below_expected``: whether the samples reach less than half of what it is above chance, interval
+            and all.
+        """
+        known = self.task.validation
+        right = self.models.probabilities(judge, known).argmax(axis=1) == np.asarray(list(known[LABEL]))
+        expected = expected_agreement(right, self.models.degrees(FIRST_SHALLOW, known), degrees)
+        above = 0.0 if expected is None else expected - before["chance"]
+        ends = before["agreement_ci95"]
+        return {
+            "validation_accuracy": float(right.mean()),
+            "expected_agreement": expected,
+            "can_tell": expected is None or abs(above) >= JUDGE_MARGIN,
+            "below_expected": above >= JUDGE_MARGIN and ends is not None and ends[1] < before["chance"] + above / 2,
+        }
+
+    def _check(self, number: int, report: Mapping[str, Any], kept: NDArray[np.bool_], confidence: NDArray[Any]) -> None:
+        """Stop where the samples are of no use, and warn where they may be.
+
+        Raises:
+            LabelsAtChanceError: their labels mean nothing to a judge that can tell.
+            ValueError: none passes the filter.
+        """
+        c, found, judge = self.config, report["agreement"]["before"], report["judge"]
+        text = (
+            f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
+            f"where chance gives {found['chance']:.0%}"
+        )
+        if judge["expected_agreement"] is not None:
+            text += f" and validation rows as biased as they are {judge['expected_agreement']:.0%}"
+        more = "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a "
+        problem = ""
+        if found["at_chance"] and not judge["can_tell"]:
+            problem = ". The judge follows the bias and cannot tell; give a better one with --judge_model."
+        elif found["at_chance"]:
+            problem = f": the generator has not learned what the labels mean. {more}larger one."
+        elif judge["below_expected"]:
+            problem = (
+                f": most say little, and a model that learns from them can get worse. {more}larger one, one that was "
+                "trained before, or ask a good classifier which samples to keep (--confidence_from)."
+            )
+        if found["at_chance"] and judge["can_tell"] and c.check_agreement:
+            raise LabelsAtChanceError(
+                f"{text}{problem[:-1]}; or set --check_agreement False. The pool holds the earlier rounds."
+            )
+        if problem:
+            warnings.warn(f"{text}{problem}", FairnessWarning, stacklevel=2)
+        if not kept.any():
+            raise ValueError(
+                f"Round {number}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
+                f"{c.confidence_from}; the highest is {confidence.max():.3f}. Lower --confidence_threshold, or ask "
+                "another model (--confidence_from). The pool holds the earlier rounds."
+            )
+
+
+def _nothing_left(number: int, n: int, reasons: NDArray[Any], max_new_tokens: int) -> str:
+    """Why no sample is new and readable."""
+    counts = Counter(reasons.tolist())
+    parts = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+    cause = (
+        f"The generator does not end its samples within --max_new_tokens {max_new_tokens}: train it longer, or allow "
+        "more"
+        if counts.most_common(1)[0][0] == "unended"
+        else "Train the generator longer, on more rows, or draw from more of its distribution"
+    )
+    return f"Round {number}: none of {n} samples is of use ({parts}). {cause}. The pool holds the earlier rounds."

@@ -1,0 +1,201 @@
+"""What only a report of IBADR says: what became of the samples, what one text gives away, what leaked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from hf_fairness.record import Arm, Table, interval, mapping, number
+from hf_fairness.report.text import format_value
+from hf_fairness.trainers.experiment import Plan
+
+#: What became of samples, in the order of the table, with what it is called there.
+FATES = {
+    "drawn": "drawn",
+    "accepted": "added to the pool",
+    "low_confidence": "below the threshold",
+    "in_pool": "texts in the pool",
+    "in_pool_other_label": "texts in the pool, other label",
+    "repeated": "texts of an earlier sample",
+    "repeated_other_label": "texts of an earlier sample, other label",
+    "unended": "did not end",
+    "wrong_parts": "not the texts of a row",
+    "empty_text": "an empty text",
+    "broken_text": "broken characters",
+}
+#: The same in fewer kinds, for the picture.
+FATE_KINDS = {
+    "added": ("accepted",),
+    "below the threshold": ("low_confidence",),
+    "not new": ("in_pool", "in_pool_other_label", "repeated", "repeated_other_label"),
+    "not readable": ("unended", "wrong_parts", "empty_text", "broken_text"),
+}
+LIMITS = (
+    "Intervals are over the rows at hand, not over other trainings: two seeds can differ by more. Read a difference "
+    "beside the control, which was trained for as many steps.",
+    "Bias here is what a shallow model learns from few rows. It need not be wrong, and a bias that is hard to learn is "
+    "not seen.",
+    "A challenge set tests the shortcuts that it was made for. A higher accuracy there does not show that a model has "
+    "no others.",
+    "The agreement of samples with a judge says how the judge sees them: it is itself trained on the biased data. Have "
+    "people read a sample of the added rows.",
+    "What a generator that was trained elsewhere has read is not known: the overlap with challenge sets is measured on "
+    "the added rows only.",
+)
+CONVENTION = (
+    "accuracy over all rows of a set; a published challenge set counts labels as its authors do; models are chosen by "
+    "the accuracy on the validation rows, so theirs there is somewhat too high; intervals and paired comparisons "
+    "resample the rows (or whole clusters of them) and say nothing of another training; bias degree: probability that "
+    "the shallow model gives to a row's label"
+)
+
+
+def plans(*, control: bool = True, poe: bool = False, added_sizes: Sequence[int] | None = None) -> Iterator[Plan]:
+    """The models that are trained."""
+    yield Plan(Arm("base", "base", "original", "trained on the original rows"))
+    about = "trained on the original and the added rows"
+    yield Plan(Arm("ibadr", "IBADR", "method", about), ("base",), ("base", "control"))
+    for size in added_sizes or ():
+        title, about = f"IBADR, {size:,} added rows", f"trained on the original rows and {size:,} of the added ones"
+        yield Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",))
+    if control:
+        about = "trained on the original rows for as many steps as IBADR"
+        yield Plan(Arm("control", "control", "control", about), ("ibadr",))
+    if poe:
+        about = "product of experts with the shallow model, on the {} rows"
+        yield Plan(Arm("poe", "PoE", "rival", about.format("original")), ("ibadr",), ("base",))
+        yield Plan(Arm("ibadr_poe", "IBADR + PoE", "variant", about.format("refined")), ("ibadr",), ("ibadr",))
+
+
+def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of the record.
+
+    Args:
+        extras: ``data``, ``rounds``, ``pool``, ``partial_input`` and ``leakage`` of the result.
+        results: set -> arm -> numbers.
+    """
+    rounds, data, pool = extras["rounds"], extras["data"], extras["pool"]
+    missing = {
+        "Test rows: none were given, and the validation rows chose the models": "test" not in results,
+        "Challenge sets: none were given, so nothing is known of shortcuts": not set(results) - {"validation", "test"},
+        "What one text of a pair gives away (partial input): not asked for, or the rows have one text": not extras[
+            "partial_input"
+        ],
+    }
+    return {
+        "task": "text-classification",
+        "subject": {key: data[key] for key in ("columns", "label_names")}
+        | {f"{part} rows": data[part]["n"] for part in ("train", "validation", "test") if part in data},
+        "outcome": f"{pool['n_added']:,} rows were added to {pool['n_original']:,} in {len(rounds)} "
+        f"{'round' if len(rounds) == 1 else 'rounds'}.",
+        "cautions": tuple(poor_labels(rounds)),
+        "tables": tuple(table for table in (rounds_table(rounds), guard_table(extras)) if len(table.rows) > 1),
+        "not_measured": tuple(text for text, lacks in missing.items() if lacks),
+    }
+
+
+def rounds_table(rounds: Sequence[Mapping[str, Any]]) -> Table:
+    """What became of the samples of each round, and how they are."""
+    rows = [("samples", *(f"round {each['round']}" for each in rounds))]
+
+    def add(title: str, *path: str) -> None:
+        found = [reduce(mapping, path[:-1], each) for each in rounds]
+        if any(path[-1] in each for each in found):
+            rows.append((title, *(_cell(each, path[-1]) for each in found)))
+
+    add("pool before: mean bias degree", "pool", "mean")
+    for fate, title in FATES.items():
+        if any(fate in each["counts"] for each in rounds):
+            rows.append((title, *(f"{each['counts'].get(fate, 0):,}" for each in rounds)))
+    for side, when in (("before", "new ones"), ("after", "added ones")):
+        for key, title in (("agreement", "agreement with the judge"), ("chance", "by chance"), ("kappa", "kappa")):
+            add(f"{when}: {title}", "agreement", side, key)
+        if side == "before":
+            add(f"{when}: by validation rows as biased, with true labels", "judge", "expected_agreement")
+        add(f"{when}: mean bias degree", "degrees", side, "mean")
+        add(f"{when}: anti-artefact share", "anti_artefact", side, "anti_artefact_share")
+    for key, title in (("original", "as many original rows"), ("after", "added ones")):
+        for size in (1, 2, 3):
+            add(f"{title}: distinct {size}-grams", "diversity", key, f"distinct_{size}")
+    add("generator: mean loss per token", "generator", "loss")
+    note = "Bias degree: probability that the shallow model gives to the label of a row. The judge was itself trained "
+    return Table("Samples, round by round", tuple(rows), f"{note}on the biased data.")
+
+
+def guard_table(extras: Mapping[str, Any]) -> Table:
+    """The partial-input probe, and what added rows share with test and challenge sets."""
+    rows = [("what", "value")]
+    for side, title in (("original", "original rows"), ("pool", "pool")):
+        if found := mapping(extras["partial_input"], side):
+            rows.append((f"partial input, {title}: accuracy", _cell(found, "accuracy")))
+            rows.append((f"partial input, {title}: above the majority (0)", _cell(found, "gain")))
+    for name, found in mapping(extras["leakage"], "by_set").items():
+        rows.append((f"added rows that share text with {name} (0)", _cell(found, "leak_share")))
+    note = "Partial input: a classifier that reads one text of the two only. Ideal values stand in parentheses."
+    return Table("What one text gives away, and what added rows share with test sets", tuple(rows), note)
+
+
+def poor_labels(rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rounds whose samples agree with the judge far less than rows of the data would."""
+    for each in rounds:
+        if each["judge"]["below_expected"]:
+            agreed = each["agreement"]["before"]
+            yield (
+                f"Labels of the samples of round {each['round']}: {_cell(agreed, 'agreement')} agree with the judge; "
+                f"validation rows as biased would in {each['judge']['expected_agreement']:.3f}, by chance "
+                f"{agreed['chance']:.3f}"
+            )
+
+
+def _cell(value: Mapping[str, Any], key: str) -> str:
+    return format_value(number(value, key), interval(value, f"{key}_ci95"))
+
+
+def pictures(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Data of the pictures: bias degrees around the filter, and what became of the samples."""
+    sides = {"before the filter": "before", "after it": "after"}
+    degrees = {
+        f"round {each['round']}": {
+            **{title: each["degrees"][side]["counts"] for title, side in sides.items()},
+            "pool": each["pool"]["counts"],
+        }
+        for each in rounds
+    }
+    means = [
+        f"round {each['round']}: mean {each['pool']['mean']:.3f} in the pool, "
+        f"{_cell(each['degrees']['before'], 'mean')} before, {_cell(each['degrees']['after'], 'mean')} after"
+        for each in rounds
+    ]
+    shares = {
+        f"round {each['round']}": {
+            kind: sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"]
+            for kind, keys in FATE_KINDS.items()
+        }
+        for each in rounds
+    }
+    n_bins = len(rounds[0]["pool"]["counts"])
+    return {
+        "bias_degrees": {
+            "kind": "histogram",
+            "title": "What the filter did to the bias degrees",
+            "caption": "Readable samples with new texts. To the left: the shallow model does not expect the label. "
+            "Heights are relative to the highest of a round, for the pool (the line) on its own.",
+            "description": f"Bias degrees of new samples around the filter; {'; '.join(means)}.",
+            "x_label": "bias degree: p(label | texts) by the shallow model",
+            "rows": degrees,
+            "edges": [place / n_bins for place in range(n_bins + 1)],
+            "outline": ["pool"],
+            "grey": ["before the filter"],
+        },
+        "samples": {
+            "kind": "bars",
+            "title": "What became of the samples",
+            "caption": "Samples whose texts are in the pool, or came before, are not new.",
+            "x_label": "share of the samples drawn",
+            "rows": shares,
+            "stacked": True,
+            "format": ".0%",
+            "grey": ["not readable"],
+        },
+    }
