@@ -152,7 +152,7 @@ ELSEWHERE = {
     "trainers/ccd/model.py": "a SentenceTransformer with its parts, to be trained",
     "trainers/ccd/trainer.py": "a checkpoint of it",
     "trainers/ibadr/generator.py": "adapters on an open model",
-    "trainers/gfst/models.py": "configurations",
+    "trainers/gfst/checks.py": "a configuration",
     "trainers/ibadr/method.py": "a configuration",
     "measure/models.py": "a configuration",
     "_opening.py": "everything",

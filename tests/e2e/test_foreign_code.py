@@ -182,8 +182,7 @@ OPENERS = {
     "tokenizer": lambda m: _imported("_opening.find_tokenizer")(m),
     "generator": _generator,
     "chat": _chat,
-    "translator": lambda m: _imported("trainers.gfst.models.check_translator")(m, None, None),
-    "fresh translator": lambda m: _imported("trainers.gfst.models.fresh_model")(m, seed=0),
+    "translator": lambda m: _imported("trainers.gfst.checks.check_translator")(m, None, None),
 }
 
 

@@ -12,7 +12,7 @@ from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.trainers import GFSTConfig, train_translator
-from hf_fairness.trainers.gfst.models import check_translator
+from hf_fairness.trainers.gfst.checks import check_translator
 from hf_fairness.trainers.gfst.training import encode_pairs
 from support.real_translators import CODES, KINDS, real_translator
 

@@ -47,18 +47,12 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
             "an id on the Hub, or two aligned text files with a comma between (train.en,train.it)."
         },
     )
-    dataset_config: str | None = field(
-        default=None, metadata={"help": "Configuration of parallel data that have several, such as en-it."}
-    )
     text_column: list[str] | None = field(
         default=None,
         metadata={
             "help": "Not for pairs: their columns are --source_column and --target_column, that of monolingual texts "
             "is --monolingual_text_column."
         },
-    )
-    max_rows: int | None = field(
-        default=None, metadata={"help": "Use the first so many pairs of the parallel data; default: all."}
     )
     monolingual_dataset: str | None = field(
         default=None,
@@ -207,17 +201,6 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     until: str | None = field(
         default=None, metadata={"help": f"End after this stage: {', '.join(STAGES)}; default: go on to the end."}
     )
-    show_texts: int = field(
-        default=0,
-        metadata={
-            "help": "Show so many of the pseudo-parallel pairs that were kept, drawn at random, in the report (never "
-            "in a card). Reports are files that people send on: default none."
-        },
-    )
-    control: bool = field(
-        default=True,
-        metadata={"help": "Also train the control: as many steps as GFST, on the parallel data alone."},
-    )
     demo: bool = field(
         default=False,
         metadata={"help": "Sentences made from a grammar and a small model trained here: needs no data, no download."},
@@ -231,17 +214,8 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         """
         super().__post_init__()
         self.check_experiment()
-        if self.text_column is not None:
-            raise ValueError(
-                "--text_column: parallel data have two columns of texts. Name them with --source_column and "
-                "--target_column, and that of monolingual texts with --monolingual_text_column."
-            )
-        if self.method is not None and self.method not in METHODS:
-            raise ValueError(f"method is {self.method!r}, expected one of {', '.join(METHODS)}.")
-        if self.until is not None:
-            self.until = self.until.replace("-", "_")
-            if self.until not in STAGES:
-                raise ValueError(f"until is {self.until!r}, expected a stage: {', '.join(STAGES)}.")
+        self.arms = [] if self.arms == ["none"] else list(dict.fromkeys(self.arms))
+        self.until = None if self.until is None else self.until.replace("-", "_")
         for name in ("min_pairs", "upsample", "num_beams", "translation_batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
@@ -249,14 +223,19 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
             value = getattr(self, name)
             if value is not None and value < self.min_pairs:
                 raise ValueError(f"{name} is {value}, expected at least --min_pairs, which is {self.min_pairs}.")
-        if self.tagger is not None and self.lexicon is not None:
-            raise ValueError("--tagger and --lexicon both say how words get their gender: give one of them.")
-        if self.model_name_or_path is None and self.train_initial is False:
-            raise ValueError(
-                "--train_initial False needs a model that can translate already: give its id or folder with "
-                "--model_name_or_path."
-            )
-        self.arms = [] if self.arms == ["none"] else list(dict.fromkeys(self.arms))
+        problems = {
+            f"method is {self.method!r}, expected one of {', '.join(METHODS)}.": self.method not in (None, *METHODS),
+            f"until is {self.until!r}, expected a stage: {', '.join(STAGES)}.": self.until not in (None, *STAGES),
+            "--text_column: parallel data have two columns of texts. Name them with --source_column and "
+            "--target_column, and that of monolingual texts with --monolingual_text_column.": self.text_column,
+            "--tagger and --lexicon both say how words get their gender: give one of them.": self.tagger
+            and self.lexicon,
+            "--train_initial False needs a model that can translate already: give its id or folder with "
+            "--model_name_or_path.": self.model_name_or_path is None and self.train_initial is False,
+        }
+        for message, wrong in problems.items():
+            if wrong:
+                raise ValueError(message)
 
     @property
     def trains_initial(self) -> bool:

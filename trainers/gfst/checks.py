@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoConfig, GenerationConfig
+
+from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.alignment import ALIGNER_PACKAGES
 from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import (
@@ -18,8 +21,9 @@ from hf_fairness.filters import (
     gender_tagger,
     predict_genders,
 )
+from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.trainers.gfst.arguments import RANDOM, UNFILTERED, GFSTArguments
-from hf_fairness.trainers.gfst.models import check_translator
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages
 
 
@@ -42,35 +46,24 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
     needs_parallel = a.until == "parallel" or a.wants("train") or (a.wants("start") and a.trains_initial)
     needs_target = a.backwards or a.wants("filter_target")
     reverse = data["reverse"] or a.reverse_model
-    problems = (
-        (unknown, f"--arms: unknown arm {unknown!r}. Arms: {', '.join(known)}; `none` for none."),
-        (
-            a.backwards and UNFILTERED in a.arms,
-            "--arms no_target_filter needs translations to leave unfiltered; back-translation has none.",
+    problems = {
+        f"--arms: unknown arm {unknown!r}. Arms: {', '.join(known)}; `none` for none.": unknown,
+        "--arms no_target_filter needs translations to leave unfiltered; back-translation has none.": a.backwards
+        and UNFILTERED in a.arms,
+        "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it is "
+        "needed (--until).": data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
+        "There are no parallel data: the models are trained on them. Name pairs of texts with --dataset.": (
+            data["train"] is None and needs_parallel
         ),
-        (
-            data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
-            "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it "
-            "is needed (--until).",
-        ),
-        (
-            data["train"] is None and needs_parallel,
-            "There are no parallel data: the models are trained on them. Name pairs of texts with --dataset.",
-        ),
-        (
-            data["model"] is not None and data["tokenizer"] is None,
-            "A model that is given as an object needs its tokenizer: tokenizer=...",
-        ),
-        (
-            a.backwards and a.wants("translate") and reverse is None,
-            "Back-translation needs a model from target to source language: name it with --reverse_model.",
-        ),
-        (
-            a.target_lang is None and needs_target,
-            "--target_lang is missing: the code of the target language, such as it, de or ru.",
-        ),
-    )
-    for wrong, message in problems:
+        "A model that is given as an object needs its tokenizer: tokenizer=...": data["model"] is not None
+        and data["tokenizer"] is None,
+        "Back-translation needs a model from target to source language: name it with --reverse_model.": a.backwards
+        and a.wants("translate")
+        and reverse is None,
+        "--target_lang is missing: the code of the target language, such as it, de or ru.": a.target_lang is None
+        and needs_target,
+    }
+    for message, wrong in problems.items():
         if wrong:
             raise ValueError(message)
     own = a.model_name_or_path if data["model"] is None else (data["model"], data["tokenizer"])
@@ -103,6 +96,39 @@ def _check_measures(a: GFSTArguments, data: Mapping[str, Any], tagger: GenderTag
         )
 
 
+def check_translator(source: Any, source_code: str | None, target_code: str | None) -> None:
+    """Look at configuration and tokenizer of a model, which cost little, before hours are spent on it.
+
+    Args:
+        source: id or folder, or a model with its tokenizer.
+        source_code: code of the language that it translates from, or None.
+        target_code: code of the one that it translates to, or None.
+
+    Raises:
+        ValueError: there is no such model, it is no encoder-decoder, or a language is missing or unknown.
+        ImportError: its tokenizer needs something that is not installed.
+    """
+    if isinstance(source, tuple):
+        model, tokenizer = source
+        language_pair(tokenizer, model.generation_config, source_code, target_code)
+        return
+    with opening(source, WANTED["AutoModelForSeq2SeqLM"]):
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    if not config.is_encoder_decoder:
+        raise ValueError(
+            f"{source} is a {config.model_type}, expected an encoder-decoder that translates (AutoModelForSeq2SeqLM)."
+        )
+    language_pair(find_tokenizer(source), _generation_config(source, config), source_code, target_code)
+
+
+def _generation_config(source: Path | str, config: Any) -> GenerationConfig:
+    """How a model generates; an old checkpoint may keep these settings in its config."""
+    try:
+        return GenerationConfig.from_pretrained(source)
+    except OSError:
+        return GenerationConfig.from_model_config(config)
+
+
 def find_tagger(a: GFSTArguments, tagger: GenderTagger | None) -> GenderTagger | None:
     """The tagger of the target filter; None for that of the language.
 
@@ -122,3 +148,15 @@ def tagger_key(a: GFSTArguments, tagger: GenderTagger | None) -> Any:
     path = getattr(tagger, "path", None)
     name = None if tagger is None else [type(tagger).__name__, tagger.name]
     return [a.target_lang, name, None if path is None else Path(path)]
+
+
+def model_key(source: str | Path | tuple[Any, Any]) -> Any:
+    """What stands for a model among the inputs of a stage: content of a folder or of an object, or a name.
+
+    Args:
+        source: id on the Hub, folder, or a live model with its tokenizer.
+    """
+    if isinstance(source, (str, Path)):
+        return Path(source) if Path(source).exists() else str(source)
+    model, tokenizer = source
+    return [weights_key(model), tokenizer_key(tokenizer), repr(sorted(model.config.to_diff_dict().items()))]

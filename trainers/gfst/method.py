@@ -46,12 +46,11 @@ from hf_fairness.trainers.gfst.arguments import (
     UNFILTERED,
     GFSTArguments,
 )
-from hf_fairness.trainers.gfst.checks import check_run
+from hf_fairness.trainers.gfst.checks import check_run, model_key
 from hf_fairness.trainers.gfst.config import GFSTConfig
-from hf_fairness.trainers.gfst.models import fresh_model, model_key, save_translator
 from hf_fairness.trainers.gfst.pairs import SOURCE, TARGET, TEXT, PairStages, as_rows, drawn, joined, kept, per_group
 from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, translation_sets
-from hf_fairness.trainers.gfst.small_translator import small_marian, small_tokenizer
+from hf_fairness.trainers.gfst.small_translator import fresh_weights, small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.summary import (
     LIMITS,
     MISSING,
@@ -190,9 +189,11 @@ class GFSTMethod(PairStages):
     def prepare(self) -> None:
         """The pairs and the initial model, as far as `until` says and as there are data for them."""
         first = self.arguments.first_filter
-        data_stages: dict[str, Callable[[], dict[str, Any]]] = {
+        stages: dict[str, Callable[[], Any]] = {
             "parallel": self.parallel,
             first: self.filter_texts,
+            "start": self.start,
+            "initial": self.initial,
             "translate": self.translate,
             BACKWARDS[first]: self.filter_pairs,
             "balance": self.balance,
@@ -203,18 +204,9 @@ class GFSTMethod(PairStages):
             first: self.data["monolingual"] is None,
             RANDOM: RANDOM not in self.arguments.arms,
         }
-        for stage, call in data_stages.items():
-            if stage == "translate":
-                self._models()
-            if self.arguments.wants(stage) and not left_out.get(stage):
-                self.counts[stage] = call()
-
-    def _models(self) -> None:
-        """The model that everything starts from, and the initial one."""
-        if self.arguments.wants("start"):
-            self.start()
-        if self.arguments.wants("initial"):
-            self.initial()
+        for stage, call in stages.items():
+            if self.arguments.wants(stage) and not left_out.get(stage) and (counted := call()):
+                self.counts[stage] = counted
 
     def start(self) -> None:
         """Where everything begins: the named model, the given one, or a small one with a tokenizer of its own."""
@@ -225,7 +217,8 @@ class GFSTMethod(PairStages):
 
         def work(folder: Path) -> dict[str, Any]:
             model, tokenizer = self._small() if given[0] is None else given
-            save_translator(model, tokenizer, folder)
+            for part in (model, tokenizer):
+                part.save_pretrained(folder)
             what = "a small model with random weights" if given[0] is None else "the given model"
             atomic_write_text(folder / CARD, f"# GFST: start\n\nThe tokenizer and {what}, not trained here.\n")
             return {"parameters": sum(weight.numel() for weight in model.parameters())}
@@ -247,7 +240,9 @@ class GFSTMethod(PairStages):
         """Train the initial model on the parallel data (algorithm 1, line 1), where none was given."""
         self.base, self.base_key = self.start_at, self.start_key
         if self.arguments.trains_initial:
-            self.initial_training = self._train("initial", lambda: [(self._parallel(), 1)], fresh=True, inputs=[])
+            self.initial_training = self._train(
+                "initial", lambda: [(load_from_disk(self.run.folder("parallel")), 1)], fresh=True, inputs=[]
+            )
             self.base, self.base_key = self.run.folder("initial") / "model", self.run.key("initial")
 
     def arms(self) -> Sequence[Plan]:
@@ -299,8 +294,7 @@ class GFSTMethod(PairStages):
             given, n_given = self.initial_training.get("steps", given), self.counts["parallel"]["kept"]
         else:
             epochs, n_given = self.arguments.finetune_num_train_epochs, n_gfst
-            if self.arguments.trains_initial:  # max_steps was that of the initial model
-                given = 0
+            given = 0 if self.arguments.trains_initial else given  # else max_steps was that of the initial model
         rate = given / n_given if given > 0 else epochs / self._step_rows()
         return max(1, round(rate * n))
 
@@ -309,26 +303,20 @@ class GFSTMethod(PairStages):
         config = self.config
         return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
 
-    def _parallel(self) -> Dataset:
-        return load_from_disk(self.run.folder("parallel"))
-
     def _rows(self, name: str) -> list[tuple[Dataset, int]]:
         """What an arm is trained on, and how often each part is used."""
-        parallel, sizes = self._parallel(), self._sizes(name)
+        parallel, sizes = load_from_disk(self.run.folder("parallel")), self._sizes(name)
         if name == CONTROL:
             return [(parallel, 1)]
         if self.training_method == MIXED:
             parallel = drawn(parallel, sizes["n_parallel"], seed=self.seed)
-        return [(parallel, 1), (self._pseudo(name, sizes["n_pairs"]), sizes["upsample"])]
-
-    def _pseudo(self, name: str, size: int) -> Dataset:
-        """The pseudo-parallel pairs of an arm."""
+        pairs = self.rows({RANDOM: RANDOM, UNFILTERED: "filter_target"}.get(name, "balance"))
         if name == UNFILTERED:
-            rows = self.rows("filter_target").remove_columns("target_reason")
-            return per_group(kept(rows), dict.fromkeys(self.groups, size // len(self.groups)), seed=self.seed)
-        if name in self.groups:
-            return per_group(self.rows("balance"), {name: size}, seed=self.seed)
-        return self.rows(RANDOM if name == RANDOM else "balance")
+            pairs = kept(pairs.remove_columns("target_reason"))
+        if name not in (GFST, RANDOM):
+            groups = [name] if name in self.groups else self.groups
+            pairs = per_group(pairs, dict.fromkeys(groups, sizes["n_pairs"] // len(groups)), seed=self.seed)
+        return [(parallel, 1), (pairs, sizes["upsample"])]
 
     def _train(
         self,
@@ -360,7 +348,7 @@ class GFSTMethod(PairStages):
             state.wait_for_everyone()
             model, tokenizer = open_translator(self.start_at if fresh else self.base, to_train=True)
             if fresh:
-                model = fresh_model(self.start_at, seed=self.seed)
+                model = fresh_weights(model, seed=self.seed)
             set_languages(model, tokenizer, a.source_code, a.target_code)
             train, held_out = load_from_disk(data), self.data["validation"]
             if is_main_process():
@@ -369,7 +357,8 @@ class GFSTMethod(PairStages):
             own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
             model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
             if is_main_process():
-                save_translator(model, tokenizer, folder / "model")
+                for part in (model, tokenizer):
+                    part.save_pretrained(folder / "model")
                 name = stage.removeprefix("train_")
                 about = "trained on the parallel data" if name == stage else arm(name).about
                 text = f"# GFST: {name}\n\nMade with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}.\n"

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import logging
 import shutil
-import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from datasets import Dataset, Features, Value, concatenate_datasets, load_from_disk
@@ -42,12 +41,8 @@ from hf_fairness.runs import PACKAGES
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.experiment import Method
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, RANDOM
-from hf_fairness.trainers.gfst.checks import find_tagger, tagger_key
-from hf_fairness.trainers.gfst.models import model_key
+from hf_fairness.trainers.gfst.checks import find_tagger, model_key, tagger_key
 from hf_fairness.utils import FairnessWarning, package_versions
-
-if TYPE_CHECKING:
-    from huggingface_hub import DatasetCard
 
 logger = logging.getLogger(__name__)
 
@@ -195,12 +190,12 @@ class PairStages(Method):
         """The data set of a stage, in memory: what is made of it must leave no cache files in the stage's folder."""
         return load_from_disk(self.run.folder(stage), keep_in_memory=True)
 
-    def parallel(self) -> dict[str, Any]:
+    def parallel(self) -> Any:
         """The pairs to learn from: too long, empty and unreadable ones left out; how many speak of each group."""
         given: Dataset = self.data["train"]
         given = given.select(range(min(len(given), self.arguments.max_rows or len(given))))
 
-        def work(folder: Path) -> dict[str, Any]:
+        def work(folder: Path) -> Mapping[str, Any]:
             rows = given.map(PairLength(SOURCE, TARGET, **self.lengths), batched=True, desc="Checking pairs")
             numbers = drops(rows, reasons_of(rows), gender_column=None, minimum=0)
             if numbers["kept"] == 0:
@@ -213,7 +208,7 @@ class PairStages(Method):
         inputs = [given, self.lengths, self._filter_key("filter_source")]
         return self.run.stage("parallel", work, inputs=inputs)
 
-    def filter_texts(self) -> dict[str, Any]:
+    def filter_texts(self) -> Any:
         """Texts that speak of people of one group (algorithm 1, line 3).
 
         In the target language those whose words show one gender and that have a pronoun of it, so that it is likely a
@@ -221,7 +216,7 @@ class PairStages(Method):
         """
         a, texts = self.arguments, self.data["monolingual"]
 
-        def work(folder: Path) -> dict[str, Any]:
+        def work(folder: Path) -> Mapping[str, Any]:
             labels: SourceGender | GrammaticalGender = self._labels(TEXT)
             if a.backwards:
                 how = {"tagger": self.tagger, "pronouns": True, **self.target_filter}
@@ -236,21 +231,20 @@ class PairStages(Method):
         inputs = [texts, self._filter_key(a.first_filter), draws]
         return self.run.stage(a.first_filter, work, inputs=inputs)
 
-    def translate(self) -> dict[str, Any]:
+    def translate(self) -> Any:
         """The translations of the filtered texts, in pairs with them (algorithm 1, line 4)."""
         earlier = self.arguments.first_filter
 
-        def work(folder: Path) -> dict[str, Any]:
-            start, rows = time.perf_counter(), self.rows(earlier)
-            pairs = self._pairs(rows[TEXT][:], folder).add_column(GENDER, rows[GENDER][:])
-            numbers = {"n": len(pairs), "by_group": dict(sorted(Counter(rows[GENDER][:]).items()))}
-            self._write(pairs, folder, "translate", numbers)
-            return {**numbers, "seconds": round(time.perf_counter() - start, 3)}
+        def work(folder: Path) -> Mapping[str, Any]:
+            texts, genders = (self.rows(earlier)[column][:] for column in (TEXT, GENDER))
+            pairs = self._pairs(texts, folder).add_column(GENDER, genders)
+            numbers = {"n": len(pairs), "by_group": dict(sorted(Counter(genders).items()))}
+            return self._write(pairs, folder, "translate", numbers)
 
         inputs = [self.run.key(earlier), *self._translator_key()]
         return self.run.stage("translate", work, inputs=inputs, keep_partial=True)
 
-    def filter_pairs(self) -> dict[str, Any]:
+    def filter_pairs(self) -> Any:
         """Why a pair is dropped, if it is.
 
         No word of the gender in the translation, a word of another, its length; in back-translation a source that
@@ -258,7 +252,7 @@ class PairStages(Method):
         """
         a, name = self.arguments, BACKWARDS[self.arguments.first_filter]
 
-        def work(folder: Path) -> dict[str, Any]:
+        def work(folder: Path) -> Mapping[str, Any]:
             rows = self.rows("translate").map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
             if a.backwards:
                 more = {"labels": self._labels(SOURCE), "like": GENDER, **self._reasons()}
@@ -269,15 +263,15 @@ class PairStages(Method):
             return self._write(rows, folder, name, drops(rows, reasons_of(rows), groups=self.groups, minimum=0))
 
         inputs = [self.run.key("translate"), self.lengths, self._filter_key(name)]
-        numbers: dict[str, Any] = self.run.stage(name, work, inputs=inputs)
+        numbers = self.run.stage(name, work, inputs=inputs)
         check_enough(numbers, self.groups, 1)  # also a run that ends here needs pairs of every group
         return numbers
 
-    def balance(self) -> dict[str, Any]:
+    def balance(self) -> Any:
         """As many pairs of each group, by leaving out some of the larger ones, and at most `max_pairs`."""
         a, last = self.arguments, BACKWARDS[self.arguments.first_filter]
 
-        def work(folder: Path) -> dict[str, Any]:
+        def work(folder: Path) -> Mapping[str, Any]:
             rows = self.rows(last)
             counted = drops(rows, reasons_of(rows), groups=self.groups, minimum=a.min_pairs)["by_gender"]
             before = {name: counted[name]["kept"] for name in self.groups}
@@ -288,25 +282,24 @@ class PairStages(Method):
         inputs = [self.run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups)]
         return self.run.stage("balance", work, inputs=inputs)
 
-    def random_pairs(self) -> dict[str, Any]:
+    def random_pairs(self) -> Any:
         """RandST: as many random pairs as all groups have together, from texts that no gender filter saw.
 
         Texts and pairs that are too long, or pairs of unlike length, are replaced: they are left out everywhere.
         """
         size, given = self.counts["balance"]["n"], self.data["monolingual"]
 
-        def work(folder: Path) -> dict[str, Any]:
+        def work(folder: Path) -> Mapping[str, Any]:
             texts = drawn(given, len(given), seed=self.seed)[TEXT][:]
             reasons = PairLength(**self.lengths)({SOURCE: texts, TARGET: texts})["length_reason"]
             texts = [text for text, reason in zip(texts, reasons, strict=True) if not reason]
             good: list[dict[str, str]] = []
-            start, looked = time.perf_counter(), 0
+            looked = 0
             while len(good) < size and looked < len(texts):
                 part = texts[looked : looked + size - len(good) + (8 if looked else 0)]
                 looked += len(part)
                 pairs = self._pairs(part, folder).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
                 good += kept(pairs).to_list()
-            numbers = {"n": min(len(good), size), "wanted": size, "translated": looked}
             if len(good) < size:
                 warnings.warn(
                     f"RandST has {len(good)} pairs, {size} were wanted: the monolingual data have no more that can be "
@@ -314,8 +307,8 @@ class PairStages(Method):
                     FairnessWarning,
                     stacklevel=2,
                 )
-            self._write(Dataset.from_list(good[:size]), folder, RANDOM, numbers)
-            return {**numbers, "seconds": round(time.perf_counter() - start, 3)}
+            numbers = {"n": min(len(good), size), "wanted": size, "translated": looked}
+            return self._write(Dataset.from_list(good[:size]), folder, RANDOM, numbers)
 
         inputs = [given, size, self.seed, *self._translator_key(), self.lengths]
         return self.run.stage(RANDOM, work, inputs=inputs, keep_partial=True)
@@ -345,7 +338,7 @@ class PairStages(Method):
         settings = {name: getattr(a, name) for name in ("num_beams", "max_source_length", "max_new_tokens")}
         return {**settings, "source_code": codes[0], "target_code": codes[1], "prefix": prefix}
 
-    def card(self, rows: Dataset, stage: str, numbers: Mapping[str, Any], *, repo_id: str = "") -> DatasetCard:
+    def card(self, rows: Dataset, stage: str, numbers: Mapping[str, Any], *, repo_id: str = "") -> Any:
         """The card of the rows of a stage: how they were made.
 
         Args:
@@ -376,11 +369,11 @@ class PairStages(Method):
         )
         return dataset_card(made)
 
-    def _write(self, rows: Dataset, folder: Path, stage: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    def _write(self, rows: Dataset, folder: Path, stage: str, numbers: Mapping[str, Any]) -> Mapping[str, Any]:
         """Save the rows of a stage with their card; gives the numbers back."""
         rows.save_to_disk(folder)
         self.card(rows, stage, numbers).save(folder / "README.md")
-        return dict(numbers)
+        return numbers
 
     def _labels(self, column: str) -> SourceGender:
         """What gives a source text its group."""
@@ -420,9 +413,8 @@ class PairStages(Method):
         return (self.data["reverse"] or self.arguments.reverse_model) if self.arguments.backwards else self.base
 
     def _translator_key(self) -> list[Any]:
-        backwards = self.arguments.backwards
-        key = model_key(self._translator()) if backwards else self.base_key
-        return [key, self.translation_settings(backwards)]
+        key = model_key(self._translator()) if self.arguments.backwards else self.base_key
+        return [key, self.translation_settings(self.arguments.backwards)]
 
     def _pairs(self, texts: Sequence[str], folder: Path) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""

@@ -1,4 +1,4 @@
-"""A small translator to be trained from scratch: its tokenizer and its random weights, without a download."""
+"""A translator to be trained from scratch: a small one with its tokenizer, made without a download, or another anew."""
 
 from __future__ import annotations
 
@@ -154,3 +154,19 @@ def small_marian(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return MarianMTModel(config).eval()
+
+
+def fresh_weights(model: Any, *, seed: int) -> Any:
+    """A model of the same architecture with weights drawn anew, in float32.
+
+    Args:
+        model: whose architecture, and whose way to generate, is taken.
+        seed: of the weights; the global generator of random numbers is not touched.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh = type(model)(model.config)
+    fresh.generation_config = model.generation_config
+    return fresh

@@ -13,7 +13,6 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trai
 
 from hf_fairness.measure.models import open_translator
 from hf_fairness.trainers import CCDTrainer, DataDietConfig, DataDietTrainer, GFSTConfig, PoETrainer, train_translator
-from hf_fairness.trainers.gfst.models import save_translator
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator, save_generator, train_generator
 from hf_fairness.trainers.training.pair_training import encode_rows, open_pair_classifier, train_pair_classifier
@@ -106,7 +105,8 @@ def translator(folder, dtype, out, flags):
     before = vector(model)
     args = GFSTConfig(str(Path(out, "run")), warmup_steps=0, average_checkpoints=0, **STEPS, **flags)
     train_translator(model, tokenizer, toy_rows(32), args)
-    save_translator(model, tokenizer, Path(out))
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
     return model, before
 
 
