@@ -195,37 +195,47 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         """
         super().__post_init__()
         self.check_experiment()
-        if self.sweep:
-            raise ValueError(f"--sweep: {NO_SWEEP}")
-        for name, known in {"mode": MODES, "counterfactual_base": BASES, "select_by": CRITERIA}.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.")
-        for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
-        if self.num_train_epochs < max(2, self.score_after_epochs):
-            raise ValueError(
-                f"num_train_epochs is {self.num_train_epochs}, expected at least 2, and score_after_epochs."
-            )
-        if not 0.0 <= self.lora_dropout < 1.0:
-            raise ValueError(f"lora_dropout is {self.lora_dropout}, expected 0 or more and less than 1.")
-        if not 0.0 <= self.max_auc_drop <= 1.0:
-            raise ValueError(f"max_auc_drop is {self.max_auc_drop}, expected a fraction; 3 % is 0.03.")
-        for name in ("factual_fractions", "counterfactual_fractions", "first_fractions"):
-            values = getattr(self, name)
-            if not values or any(not 0.0 <= value <= 1.0 for value in values):
-                raise ValueError(f"{name} is {values}, expected numbers from 0 to 1.")
-        if not self.experiments or not set(self.experiments) <= {1, 2}:
-            raise ValueError(f"experiments is {self.experiments}, expected 1, 2 or both.")
-        if unknown := sorted(set(self.rankings) - set(RANKINGS)):
-            raise ValueError(f"Unknown ranking {unknown[0]!r}. Rankings: {', '.join(RANKINGS)}.")
-        if not self.control and set(self.rankings) == {CONTROL}:
-            raise ValueError(f"--no_control leaves out the ranking {CONTROL}, and --rankings has no other.")
-        if self.select_by in CRITERIA[2:] and self.group_dataset is None:
-            raise ValueError(f"--select_by {self.select_by} needs --group_dataset: it is a metric of different texts.")
-        given = [name for name in ("use_peft", *OF_TRAINER) if getattr(self, name) != getattr(type(self), name)]
-        if given and self.mode == "fast":
-            raise ValueError(f"--{given[0]} needs --mode full: frozen features have no weights to adapt.")
+        whole = [name for name in ("use_peft", *OF_TRAINER) if getattr(self, name) != getattr(type(self), name)]
+        unknown = sorted(set(self.rankings) - set(RANKINGS))
+        wrong = {
+            f"--sweep: {NO_SWEEP}": self.sweep,
+            **{
+                f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.": getattr(self, name)
+                not in known
+                for name, known in (("mode", MODES), ("counterfactual_base", BASES), ("select_by", CRITERIA))
+            },
+            **{f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1 for name in _COUNTS},
+            **{
+                f"{name} is {getattr(self, name)}, expected numbers from 0 to 1.": not getattr(self, name)
+                or any(not 0.0 <= value <= 1.0 for value in getattr(self, name))
+                for name in ("factual_fractions", "counterfactual_fractions", "first_fractions")
+            },
+            f"num_train_epochs is {self.num_train_epochs}, expected at least 2, and score_after_epochs.": (
+                self.num_train_epochs < max(2, self.score_after_epochs)
+            ),
+            f"lora_dropout is {self.lora_dropout}, expected 0 or more and less than 1.": (
+                not 0.0 <= self.lora_dropout < 1.0
+            ),
+            f"max_auc_drop is {self.max_auc_drop}, expected a fraction; 3 % is 0.03.": (
+                not 0.0 <= self.max_auc_drop <= 1.0
+            ),
+            f"experiments is {self.experiments}, expected 1, 2 or both.": (
+                not self.experiments or not set(self.experiments) <= {1, 2}
+            ),
+            f"Unknown ranking {', '.join(map(repr, unknown))}. Rankings: {', '.join(RANKINGS)}.": unknown,
+            f"--no_control leaves out the ranking {CONTROL}, and --rankings has no other.": (
+                not self.control and set(self.rankings) == {CONTROL}
+            ),
+            f"--select_by {self.select_by} needs --group_dataset: it is a metric of different texts.": (
+                self.select_by in CRITERIA[2:] and self.group_dataset is None
+            ),
+            f"--{', --'.join(whole)} needs --mode full: frozen features have no weights to adapt.": (
+                whole and self.mode == "fast"
+            ),
+        }
+        for message, is_wrong in wrong.items():
+            if is_wrong:
+                raise ValueError(message)
 
     @property
     def seeds(self) -> list[int]:

@@ -108,24 +108,18 @@ def cautions(
     """
     found = []
     for ranking, cells in experiments(arguments).get("2", {}).items():
-        if RANKINGS[ranking].counterfactual is None:
-            continue
-        few = {}
-        for each in cells:
-            kept = round(float(np.mean(results[each.name]["n_rows"])) - count(each.factual, n))
-            if each.ranking in RANKINGS and spent_on_copies(kept, each.counterfactual, changed):
-                few[each.counterfactual] = kept
-        if few:
-            shares = ", ".join(f"{kept} at b = {share:g}" for share, kept in sorted(few.items()))
+        rows = {each: float(np.mean(results[each.name]["n_rows"])) for each in cells if each.ranking in RANKINGS}
+        kept = {each.counterfactual: round(size - count(each.factual, n)) for each, size in rows.items()}
+        few = [f"{size} at b = {b:g}" for b, size in sorted(kept.items()) if spent_on_copies(size, b, changed)]
+        if few and RANKINGS[ranking].counterfactual is not None:
             found.append(
                 f"{ranking} spends its share on texts without a counterfactual, which it ranks first; of {changed} "
-                f"counterfactuals it keeps {shares}. Count b in those that there are: --counterfactual_base changed."
+                f"counterfactuals it keeps {', '.join(few)}. Count b in those that there are: --counterfactual_base "
+                "changed."
             )
-    for ranking, choice in choices.items():
-        if choice is None or not RANKINGS[ranking].scores:
-            continue
-        chosen = next(each for each in experiments(arguments)["2"][ranking] if each.name == choice["name"])
-        if chosen.counterfactual == 0.0 and RANKINGS[ranking].factual is None:
+        name = (choices[ranking] or {}).get("name")
+        chosen = next((each for each in cells if each.name == name and each.counterfactual == 0.0), None)
+        if chosen is not None and RANKINGS[ranking].scores and RANKINGS[ranking].factual is None:
             found.append(
                 f"{ranking}: the choice fell on b = 0. No counterfactual is kept and no score plays a part in it: it "
                 f"is a random {chosen.factual:.0%} of the examples, the same as of the ranking random."

@@ -100,6 +100,15 @@ class DietData:
         """Number of factual training examples."""
         return len(self.train.texts)
 
+    def counts(self) -> dict[str, Any]:
+        """Sizes of the sets, and labels."""
+        return {
+            **{name: getattr(self, name).counts() for name in ("train", "validation", "test")},
+            "groups": None if self.groups is None else {"n": len(self.groups.texts)},
+            "classes": self.classes,
+            "positive_label": self.classes[self.positive],
+        }
+
     @cached_property
     def pool(self) -> list[str]:
         """Texts of all training rows."""
@@ -112,11 +121,13 @@ class DietData:
 
     def measured(self, *, blind: bool = False) -> dict[str, list[str]]:
         """Texts that models are measured on, by name; for a blind model without the attribute's terms."""
-        found: dict[str, list[str]] = {}
-        for name, split in (("validation", self.validation), ("test", self.test)):
-            found |= {name: split.texts, f"{name}_counterfactual": split.counterfactuals}
-        if self.groups is not None:
-            found["groups"] = self.groups.texts
+        found = {
+            "validation": self.validation.texts,
+            "validation_counterfactual": self.validation.counterfactuals,
+            "test": self.test.texts,
+            "test_counterfactual": self.test.counterfactuals,
+            **({} if self.groups is None else {"groups": self.groups.texts}),
+        }
         return {name: self.blind(texts) for name, texts in found.items()} if blind else found
 
     def blind(self, texts: Sequence[str]) -> list[str]:
@@ -188,48 +199,34 @@ def prepare(
     )
     if arguments.max_rows is not None:
         train = train.select(range(min(len(train), arguments.max_rows)))
-    column = arguments.label_column
     sets = {"train": train, "validation": validation, "test": test}
     sets = {name: rows for name, rows in sets.items() if rows is not None}
+    column = arguments.label_column
     labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
+    texts = {name: _column(rows, text_column, name, "--text_column") for name, rows in sets.items()}
     known = getattr(train.features[column], "names", None)
     classes = _classes(labels["train"], known, column)
     positive = _positive(classes, arguments.positive_label, known)
     numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
-    for name, rows in sets.items():
-        _check(rows, text_column, name, "--text_column")
-    parts = {name: (rows, np.arange(len(rows))) for name, rows in sets.items()}
-    missing = [name for name in ("validation", "test") if name not in sets]
-    if missing:
-        strata = list(zip(numbers["train"].tolist(), _about(train, text_column, attribute), strict=True))
-        for name, chosen in _hold_out(strata, missing, seed=arguments.seed).items():
-            parts[name] = train, chosen
+    parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items()}
+    if missing := [name for name in ("validation", "test") if name not in sets]:
+        about = [str(attribute.polarity(str(text))) for text in texts["train"]]
+        strata = list(zip(numbers["train"].tolist(), about, strict=True))
+        held_out = _hold_out(strata, missing, seed=arguments.seed)
+        parts |= {name: ("train", chosen) for name, chosen in held_out.items()}
     splits = {
-        name: _split(
-            rows.select(chosen),
-            numbers[name if name in sets else "train"][chosen],
-            text_column,
-            attribute,
-            names,
-            arguments,
-        )
-        for name, (rows, chosen) in parts.items()
+        name: _split(sets[source].select(rows), numbers[source][rows], text_column, attribute, names, arguments)
+        for name, (source, rows) in parts.items()
     }
     groups = None
     if group_dataset is not None:
-        _check(group_dataset, text_column, "group", "--text_column")
         members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
         groups = GroupTexts(
-            [str(text) for text in column_values(group_dataset, text_column)],
+            [str(text) for text in _column(group_dataset, text_column, "group", "--text_column")],
             np.array([str(group) for group in members]),
             places(_labels(group_dataset, column, "group"), classes, f"Column {column!r} of the group set"),
         )
     return DietData(**splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=names)
-
-
-def _about(rows: Dataset, text_column: str, attribute: Attribute) -> list[str]:
-    """Group that most terms of each text belong to."""
-    return [str(attribute.polarity(str(text))) for text in column_values(rows, text_column)]
 
 
 def _hold_out(strata: Sequence[Hashable], missing: Sequence[str], *, seed: int) -> dict[str, Rows]:
@@ -249,18 +246,21 @@ def _hold_out(strata: Sequence[Hashable], missing: Sequence[str], *, seed: int) 
     return {"train": np.sort(order[len(missing) * size :]), **found}
 
 
-def _check(rows: Dataset, column: str, name: str, flag: str) -> None:
+def _column(rows: Dataset, column: str, name: str, flag: str) -> list[Any]:
+    """Values of a column; an error names the flag that names another."""
     if column not in rows.column_names:
         raise ValueError(
             f"The {name} set has no column {column!r}. Name one of its columns with {flag}: "
             f"{', '.join(rows.column_names)}."
         )
+    return column_values(rows, column)
 
 
 def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column") -> list[Label]:
-    _check(rows, column, name, flag)
-    names = getattr(rows.features[column], "names", None)
-    return read_labels(column_values(rows, column), f"Column {column!r} of the {name} set", names=names)
+    values = _column(rows, column, name, flag)
+    return read_labels(
+        values, f"Column {column!r} of the {name} set", names=getattr(rows.features[column], "names", None)
+    )
 
 
 def _classes(labels: Sequence[Label], names: Sequence[str] | None, column: str) -> list[str]:
@@ -274,10 +274,9 @@ def _classes(labels: Sequence[Label], names: Sequence[str] | None, column: str) 
 
 def _positive(classes: Sequence[str], wanted: str | None, names: Sequence[str] | None) -> int:
     """Place of the positive class; of a ClassLabel its number names it too."""
-    if wanted is None:
-        if len(classes) > 2:
-            raise ValueError(f"With the labels {', '.join(classes)}, say which is positive: --positive_label.")
-        return len(classes) - 1
+    if wanted is None and len(classes) > 2:
+        raise ValueError(f"With the labels {', '.join(classes)}, say which is positive: --positive_label.")
+    wanted = classes[-1] if wanted is None else wanted
     if names is not None and wanted not in classes and wanted.isdecimal() and int(wanted) < len(names):
         wanted = names[int(wanted)]
     if wanted not in classes:

@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
+from torch import Tensor
 
-if TYPE_CHECKING:
-    import torch
-
-    Tensor = torch.Tensor
-else:
-    Tensor = Any
+from hf_fairness.trainers.training.stopping import DivergedError, all_finite
 
 #: Rows that are predicted at once: they and the hidden layer of all heads should stay small beside the features.
 CHUNK = 4096
@@ -63,8 +60,6 @@ class Heads:
     """
 
     def __init__(self, seeds: Sequence[int], width: int, settings: HeadSettings) -> None:
-        import torch
-
         self.seeds, self.settings = list(seeds), settings
         self._generators = [torch.Generator().manual_seed(seed) for seed in self.seeds]
         sizes = [(width, settings.hidden, width), (1, settings.hidden, width)]
@@ -82,7 +77,6 @@ class Heads:
         labels: NDArray[Any],
         rows: Sequence[NDArray[np.intp]],
         *,
-        num_train_epochs: int | None = None,
         decay: bool = True,
         after_epoch: Callable[[Heads, int], object] | None = None,
     ) -> Heads:
@@ -95,7 +89,6 @@ class Heads:
             features: shape (n, width), shared by all heads.
             labels: class of each row, shape (n,).
             rows: for each head the rows that it is trained on.
-            num_train_epochs: None means those of the settings.
             decay: whether the learning rate falls to 0; a short run that is to show an early state keeps it.
             after_epoch: called with the heads and the number of epochs done.
 
@@ -106,10 +99,6 @@ class Heads:
             ValueError: not one set of rows per head, or a head with fewer rows than steps in an epoch.
             DivergedError: weights that are no numbers any more.
         """
-        import torch
-
-        from hf_fairness.trainers.training.stopping import DivergedError, all_finite
-
         sizes = [len(chosen) for chosen in rows]
         steps = math.ceil(max(sizes, default=0) / self.settings.per_device_train_batch_size)
         if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
@@ -118,7 +107,7 @@ class Heads:
             )
         inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
         own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
-        epochs = self.settings.num_train_epochs if num_train_epochs is None else num_train_epochs
+        epochs = self.settings.num_train_epochs
         optimizer = torch.optim.Adam(self.parameters, lr=self.settings.learning_rate, foreach=True)
         rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0 if decay else 1.0, total_iters=steps * epochs)
         for epoch in range(epochs):
@@ -140,8 +129,6 @@ class Heads:
 
     def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows, or 0 where padded."""
-        import torch
-
         orders = [r[torch.randperm(len(r), generator=g)] for r, g in zip(rows, self._generators, strict=True)]
         for step in range(steps):
             parts = [order[step * len(order) // steps : (step + 1) * len(order) // steps] for order in orders]
@@ -164,8 +151,6 @@ class Heads:
         Returns:
             One tensor per parameter.
         """
-        import torch
-
         hidden, logits = self._forward(inputs)
         errors, back = self._errors(hidden, logits, targets)
         errors, back = errors * weights, back * weights
@@ -178,8 +163,6 @@ class Heads:
 
     def _errors(self, hidden: Tensor, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Gradient of each row's cross-entropy by its logits, and by what enters the hidden units."""
-        import torch
-
         errors = torch.softmax(logits, dim=-1)
         errors.scatter_add_(-1, targets.unsqueeze(-1), torch.full_like(errors[..., :1], -1.0))
         back = torch.bmm(errors, self.parameters[2].transpose(1, 2))
@@ -187,23 +170,17 @@ class Heads:
 
     def _forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden units and logits, shape (heads, rows, units), of inputs of the same shape."""
-        import torch
-
         first, first_bias, second, second_bias = self.parameters
         hidden = torch.baddbmm(first_bias, inputs, first).relu_()
         return hidden, torch.baddbmm(second_bias, hidden, second)
 
     def _predict(self, features: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Rows that all heads are given, with hidden units and logits, a part of them at a time."""
-        import torch
-
         for rows in torch.split(torch.from_numpy(features), CHUNK):
             yield rows, *self._forward(rows.expand(len(self.seeds), -1, -1))
 
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of every head, shape (heads, n, classes)."""
-        import torch
-
         return np.asarray(torch.cat([logits for *_, logits in self._predict(features)], dim=1).numpy())
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -219,8 +196,6 @@ class Heads:
         Source:
             Paul, Ganguli and Dziugaite 2021 (GraNd).
         """
-        import torch
-
         targets = torch.split(torch.from_numpy(np.asarray(labels, dtype=np.int64)), CHUNK)
         parts = []
         for (inputs, hidden, logits), wanted in zip(self._predict(features), targets, strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,20 +12,20 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 from scipy.special import softmax
-from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 
-from hf_fairness._opening import find_tokenizer, trainable
+from hf_fairness._opening import find_tokenizer
 from hf_fairness.encoders import as_encoder
 from hf_fairness.measure.classifier.importance import example_scores, logits_of
 from hf_fairness.measure.classifier.pairs import read_pairs
-from hf_fairness.runs import atomic_write_bytes, atomic_write_json, discard
+from hf_fairness.runs import atomic_write_bytes, atomic_write_json
 from hf_fairness.scores.importance import el2n, forgetting, ge
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.scores import StopAfter
+from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
 from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
-from hf_fairness.trainers.training.stopping import stop_when_diverged
 from hf_fairness.utils import progress
 
 Values = NDArray[np.float64]
@@ -180,116 +179,69 @@ class HeadLearner(Learner):
 class FullLearner(Learner):
     """Fine-tunes one model per seed, all weights or LoRA adapters; of trained models the probabilities are kept."""
 
-    def __init__(self, diet: DietData, arguments: DataDietArguments) -> None:
-        super().__init__(diet, arguments)
-        self.tokenizer = find_tokenizer(arguments.model_name_or_path)
+    def _train(self, rows: Rows, seed: int, look: Callable[[Any], None] | None = None) -> tuple[Any, Any]:
+        """Fine-tune on rows of the pool; ``look`` is called with the model after every epoch. Model and tokenizer."""
+        a = self.arguments
+        model, tokenizer = open_pair_classifier(a.model_name_or_path, label_names=self.diet.classes, seed=seed)
+        if a.gradient_checkpointing:  # the Trainer's own setting has another name in each version of transformers
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        if a.use_peft:
+            from peft import LoraConfig, TaskType, get_peft_model
+
+            sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
+            model = get_peft_model(full_precision(model), LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
+        default = 1e-4 if a.use_peft else 2e-5
+        names = ("num_train_epochs", "per_device_train_batch_size", "gradient_accumulation_steps", "bf16", "fp16")
+        settings = {
+            **{name: getattr(a, name) for name in (*names, "report_to", "use_cpu")},
+            "seed": seed,
+            "run_name": f"data-diet, seed {seed}",
+            "learning_rate": default if a.learning_rate is None else a.learning_rate,
+            "logging_strategy": "no" if a.report_to == "none" else "epoch",
+        }
+        texts = {"text": [self.diet.pool[row] for row in rows], "label": self.diet.pool_labels[rows]}
+        callbacks = [] if look is None else [StopAfter(a.num_train_epochs, look)]
+        options: dict[str, Any] = {"training_arguments": settings, "columns": ["text"], "callbacks": callbacks}
+        return train_pair_classifier(model, tokenizer, Dataset.from_dict(texts), **options), tokenizer
+
+    def _logits(self, model: Any, tokenizer: Any, texts: Sequence[str], times: int = 1) -> NDArray[Any]:
+        size = times * self.arguments.per_device_train_batch_size
+        return logits_of(model, texts, tokenizer=tokenizer, batch_size=size, show_progress=False)
 
     def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
         """Train one model after the other."""
         texts, found = self.diet.measured(blind=blind), []
         for chosen, seed in zip(rows, seeds, strict=True):
-            with tempfile.TemporaryDirectory() as folder:
-                model = self._train(chosen, seed, Path(folder)).model
-            found.append([softmax(self._logits(model, each, 4).astype(np.float64), axis=-1) for each in texts.values()])
+            trained = self._train(chosen, seed)
+            logits = (self._logits(*trained, each, 4) for each in texts.values())
+            found.append([softmax(each.astype(np.float64), axis=-1) for each in logits])
         return {name: np.stack(each) for name, each in zip(texts, zip(*found, strict=True), strict=True)}
 
     def save(self, rows: Rows, seed: int, folder: Path) -> None:
-        """Write a whole model; adapters lie beside it."""
-        trainer = self._train(rows, seed, folder / "run")
-        trainer.save_model(str(folder))
-        if self.arguments.use_peft:  # the adapters beside a whole model, which opens wherever the base model is
-            merge_adapters(trainer.model, folder)
-        discard(folder / "run")
+        """Write a whole model, which opens wherever the base model is; adapters lie beside it."""
+        model, tokenizer = self._train(rows, seed)
+        for each in (model, tokenizer):
+            each.save_pretrained(folder)
+        if self.arguments.use_peft:
+            merge_adapters(model, folder)
 
     def score(self, runs: Sequence[int]) -> dict[str, Values]:
         """Scores by whole models."""
         train, correct, found = self.diet.train, [], {}
         columns = {"text": train.texts, "text_counterfactual": train.counterfactuals, "label": train.labels}
         table = Dataset.from_dict(columns)
+        tokenizer = find_tokenizer(self.arguments.model_name_or_path)
 
         def look(model: Any) -> None:
-            correct.append(self._logits(model, train.texts).argmax(axis=-1) == train.labels)
+            correct.append(self._logits(model, tokenizer, train.texts).argmax(axis=-1) == train.labels)
             if len(correct) == self.arguments.score_after_epochs:
-                options = {"tokenizer": self.tokenizer, "batch_size": self.arguments.per_device_train_batch_size}
-                names = ("ge", "el2n", "grand")
-                found.update(
-                    example_scores(model, table, read_pairs(table), names=names, show_progress=False, **options)
-                )
+                options: dict[str, Any] = {"tokenizer": tokenizer, "names": ("ge", "el2n", "grand")}
+                options["batch_size"] = self.arguments.per_device_train_batch_size
+                found.update(example_scores(model, table, read_pairs(table), show_progress=False, **options))
 
-        with tempfile.TemporaryDirectory() as folder:
-            self._train(np.arange(self.diet.n), runs[0], Path(folder), look)
+        self._train(np.arange(self.diet.n), runs[0], look)
         found["forgetting"] = forgetting(np.stack(correct))
         return {name: np.asarray(values, dtype=np.float64)[None] for name, values in found.items()}
-
-    def _model(self, seed: int) -> Any:
-        """The model with a new head, or with adapters on it."""
-        set_seed(seed)
-        names, a = dict(enumerate(self.diet.classes)), self.arguments
-        model = trainable(
-            "AutoModelForSequenceClassification",
-            a.model_name_or_path,
-            num_labels=len(names),
-            id2label=names,
-            label2id={name: place for place, name in names.items()},
-            ignore_mismatched_sizes=True,
-        )
-        full_precision(model)
-        if a.gradient_checkpointing:  # the Trainer's own setting has another name in each version of transformers
-            model.gradient_checkpointing_enable({"use_reentrant": False})
-        if not a.use_peft:
-            return model
-        from peft import LoraConfig, TaskType, get_peft_model
-
-        sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
-        return get_peft_model(model, LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
-
-    def _train(self, rows: Rows, seed: int, folder: Path, look: Callable[[Any], None] | None = None) -> Trainer:
-        """Fine-tune on rows of the pool; ``look`` is called with the model after every epoch."""
-        a = self.arguments
-        default = 1e-4 if a.use_peft else 2e-5
-        encoded = self.tokenizer([self.diet.pool[row] for row in rows], truncation=True)
-        settings = TrainingArguments(
-            output_dir=str(folder),
-            run_name=f"data-diet, seed {seed}",
-            seed=seed,
-            learning_rate=default if a.learning_rate is None else a.learning_rate,
-            save_strategy="no",
-            logging_strategy="no" if a.report_to == "none" else "epoch",
-            disable_tqdm=True,
-            use_cpu=a.use_cpu,
-            dataloader_pin_memory=not a.use_cpu,
-            num_train_epochs=a.num_train_epochs,
-            per_device_train_batch_size=a.per_device_train_batch_size,
-            gradient_accumulation_steps=a.gradient_accumulation_steps,
-            bf16=a.bf16,
-            fp16=a.fp16,
-            report_to=a.report_to,
-        )
-        trainer = Trainer(
-            model=self._model(seed),
-            args=settings,
-            train_dataset=Dataset.from_dict({**encoded, "labels": self.diet.pool_labels[rows]}),
-            data_collator=DataCollatorWithPadding(self.tokenizer),
-            processing_class=self.tokenizer,
-            callbacks=[] if look is None else [_Look(look)],
-        )
-        trainer.remove_callback(PrinterCallback)
-        stop_when_diverged(trainer).train()
-        return trainer
-
-    def _logits(self, model: Any, texts: Sequence[str], times: int = 1) -> NDArray[Any]:
-        size = times * self.arguments.per_device_train_batch_size
-        return logits_of(model, texts, tokenizer=self.tokenizer, batch_size=size, show_progress=False)
-
-
-class _Look(TrainerCallback):
-    """Calls a function with the model after every epoch."""
-
-    def __init__(self, function: Callable[[Any], None]) -> None:
-        self.function = function
-
-    def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
-        self.function(model)
 
 
 class HeadClassifier:

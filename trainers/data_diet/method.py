@@ -15,7 +15,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -98,42 +98,34 @@ class DataDiet(Method):
     all_seeds_at_once = True
     no_sweep = NO_SWEEP
 
-    @property
-    def diet(self) -> DietData:
-        """Texts and labels."""
-        data: DietData = self.data["diet"]
-        return data
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """Sizes of the sets, and labels."""
-        diet = self.diet
-        return {
-            **{name: getattr(diet, name).counts() for name in ("train", "validation", "test")},
-            "groups": None if diet.groups is None else {"n": len(diet.groups.texts)},
-            "classes": diet.classes,
-            "positive_label": diet.classes[diet.positive],
-        }
-
-    @property
-    def best(self) -> str | None:
-        """The fairest ranking; None where no cell was within the limit."""
-        return None if self.summary["best"] is None else str(self.summary["best"]["ranking"])
-
     def prepare(self) -> None:
         """Score the examples, train and measure the grid, choose cells, and say what must be known of the choice."""
-        a, diet = self.arguments, self.diet
+        a = self.arguments
+        self.diet: DietData = self.data["diet"]
+        changed = self.diet.train.changed
         self.scores = self._scores("scores", a.model_name_or_path, lambda: self.learner)
-        self.results = self._grid()
-        self.summary = summarize(self.results, a, diet.n)
-        self.cautions = cautions(self.results, self.summary["choices"], a, diet.n, int(diet.train.changed.sum()))
-        for caution in self.cautions:
-            warnings.warn(caution, FairnessWarning, stacklevel=3)
+        results = self._grid()
+        chosen = summarize(results, a, self.diet.n)
         others = {}
         for number, name in enumerate(a.stability_models or []):
             scores = self._scores(f"stability_{number}", name, partial(self._heads, f"features_{number}", name))
             others[str(shown_name(name))] = scores["ge"].mean(axis=0)
-        self.stability = stability(self.scores, diet.train.changed, after=a.score_after_epochs, others=others)
+        #: What the search found.
+        self.search: dict[str, Any] = {
+            "data": self.diet.counts(),
+            **chosen,
+            "cautions": cautions(results, chosen["choices"], a, self.diet.n, int(changed.sum())),
+            "stability": stability(self.scores, changed, after=a.score_after_epochs, others=others),
+            "cost": {
+                "scoring_examples": a.n_init * a.score_after_epochs * self.diet.n,
+                "scoring_texts": a.n_init * (self.diet.n + int(changed.sum())),
+                "n_models": sum("skipped" not in each for each in results.values()) * a.n_seeds,
+            },
+        }
+        for caution in self.search["cautions"]:
+            warnings.warn(caution, FairnessWarning, stacklevel=3)
+        #: The fairest ranking; None where no cell was within the limit.
+        self.best: str | None = (chosen["best"] or {}).get("ranking")
         if self.best is None:
             logger.warning("No cell loses at most %g of the AUC: no model is written.", a.max_auc_drop)
 
@@ -194,11 +186,11 @@ class DataDiet(Method):
 
     def arms(self) -> Sequence[Plan]:
         """The baselines, and of every ranking the cell that was chosen."""
-        return summary.plans(self.summary["table"], self.best)
+        return summary.plans(self.search["table"], self.best)
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """What the grid has trained; of the fairest ranking also the model of the first seed, trained once more."""
-        line = self.summary["table"][name]
+        line = self.search["table"][name]
         key, training = [self.run.key("grid"), line["cell"]], summary.trained_on(name, line)
         if name != self.best:
             return Fitted(name, key, training=training)
@@ -208,19 +200,16 @@ class DataDiet(Method):
             self.learner.save(self.chosen_rows, self.seed, folder)
             return len(self.chosen_rows)
 
-        inputs = [self.run.key("scores"), asdict(self.cell), self.arguments.counterfactual_base, self.diet.classes]
+        inputs = [self.run.key("scores"), line["cell"], self.arguments.counterfactual_base, self.diet.classes]
         self.run.stage("chosen", work, inputs=inputs)
         return Fitted(name, [*key, self.run.key("chosen")], self.run.folder("chosen"), training)
-
-    @property
-    def cell(self) -> Cell:
-        """The cell that was chosen."""
-        return next(cell for cell in all_cells(self.arguments) if cell.name == self.summary["best"]["name"])
 
     @cached_property
     def chosen_rows(self) -> Rows:
         """Rows of the pool that the model of the chosen cell is trained on."""
-        return rows_of(self.cell, self.diet, self.scores, 0, self.seed, self.arguments.counterfactual_base)
+        line = self.search["table"][self.best]
+        cell = Cell(line["ranking"], line["factual_fraction"], line["counterfactual_fraction"])
+        return rows_of(cell, self.diet, self.scores, 0, self.seed, self.arguments.counterfactual_base)
 
     def sets(self) -> Sequence[EvalSet]:
         """Test texts, texts of different groups, and the validation texts."""
@@ -232,22 +221,11 @@ class DataDiet(Method):
 
     def extras(self, found: Found) -> dict[str, Any]:
         """Texts, choices, tables of cells, curves, agreement of the scores, and what it cost."""
-        diet, a = self.diet, self.arguments
-        return {
-            "data": self.counts,
-            **self.summary,
-            "cautions": self.cautions,
-            "stability": self.stability,
-            "cost": {
-                "scoring_examples": a.n_init * a.score_after_epochs * diet.n,
-                "scoring_texts": a.n_init * (diet.n + int(diet.train.changed.sum())),
-                "n_models": sum("skipped" not in each for each in self.results.values()) * a.n_seeds,
-            },
-        }
+        return self.search
 
     def tell(self, found: Found) -> dict[str, Any]:
         """What was chosen, what must be read with care, and what was trained on."""
-        return summary.told(self.extras(found), self.arguments)
+        return summary.told(self.search, self.arguments)
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures, and training texts with the largest GE scores, as many as are to be shown."""
@@ -256,11 +234,12 @@ class DataDiet(Method):
         rows = rows[np.argsort(-means[rows], kind="stable")][: self.arguments.show_texts]
         shown = tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in rows)
         texts = {"Training texts with the largest GE scores, and what they are swapped to": shown} if shown else {}
-        return {"figures": summary.figures(self.extras(found), self.arguments), "texts": texts}
+        return {"figures": summary.figures(self.search, self.arguments), "texts": texts}
 
     def about(self, record: Record) -> About:
         """What the card of the chosen model says."""
-        whole, cell, given = self.arguments.mode == "full", self.cell, self.arguments.model_name_or_path
+        whole, given = self.arguments.mode == "full", self.arguments.model_name_or_path
+        line = self.search["table"][self.best]
         known = is_hub_id(given)
         what = (
             f"{self.base_name}, fine-tuned"
@@ -270,8 +249,8 @@ class DataDiet(Method):
         return About(
             title=self.model_name,
             summary=f"A text classifier ({', '.join(self.diet.classes)}): {what} on the part of its data that was "
-            f"chosen as a healthy data diet (Zayed et al. 2023): {cell.factual:.0%} of the examples and "
-            f"{cell.counterfactual:.0%} of their counterfactuals, by the ranking {cell.ranking}.",
+            f"chosen as a healthy data diet (Zayed et al. 2023): {line['factual_fraction']:.0%} of the examples "
+            f"and {line['counterfactual_fraction']:.0%} of their counterfactuals, by the ranking {line['ranking']}.",
             **from_record(record),
             load=load_classifier(EXAMPLE) if whole else load_head(EXAMPLE, "" if known else self.base_name),
             metadata={
@@ -314,8 +293,9 @@ class DataDiet(Method):
         )
 
     def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
-        a, cell, added = self.arguments, self.cell, sum(rows["counterfactual"])
-        options = {"ranking": cell.ranking, "a (factual)": cell.factual, "b (counterfactual)": cell.counterfactual}
+        a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"])
+        shares = {"a (factual)": line["factual_fraction"], "b (counterfactual)": line["counterfactual_fraction"]}
+        options = {"ranking": line["ranking"], **shares}
         options |= {name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")}
         return Derivation(
             name=repo_id,
@@ -350,8 +330,8 @@ class _Texts(EvalSet):
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Means and intervals under the keys that a score has, and ``by_seed``."""
         assert self.method is not None
-        counts = self.method.counts[self.name]
-        values = self.method.summary["table"][fitted.name]["measures"][self.name]
+        counts = self.method.search["data"][self.name]
+        values = self.method.search["table"][fitted.name]["measures"][self.name]
         means = {key: value["mean"] for key, value in values.items()}
         ends = {f"{key}_ci95": value["ci95"] for key, value in values.items()}
         by_seed = {key: value["by_seed"] for key, value in values.items()}

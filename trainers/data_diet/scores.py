@@ -82,7 +82,7 @@ class ShortRuns:
         def note(model: nn.Module) -> None:
             history.append(correct(model, rows, self.settings, self.tokenizer))
 
-        trainer.add_callback(_StopAfter(self.settings.score_after_epochs, note if "forgetting" in names else None))
+        trainer.add_callback(StopAfter(self.settings.score_after_epochs, note if "forgetting" in names else None))
         trainer.train()
         if trainer.state.epoch < self.settings.score_after_epochs:
             raise ValueError(
@@ -92,7 +92,7 @@ class ShortRuns:
         return score(trainer.model, rows, self.settings, self.tokenizer, history)
 
 
-class _StopAfter(TrainerCallback):
+class StopAfter(TrainerCallback):
     """Ends training after some epochs, whatever the schedule was made for."""
 
     def __init__(self, epochs: int, after: Callable[[nn.Module], None] | None) -> None:
@@ -100,6 +100,7 @@ class _StopAfter(TrainerCallback):
         self.after = after
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        """Call the function with the model, and end where it is time."""
         if self.after is not None:
             self.after(model)
         if state.epoch >= self.epochs:
