@@ -461,7 +461,7 @@ def _record(method: Method, found: Found) -> Record:
     found.measures = tuple(measure for each in by_set.values() for measure in each)
     judged = [measure for each in sets if each.compared for measure in by_set[each.name]]
     paired = {
-        (each.id(key), *names.split(" - ")): _test(gap)
+        (each.id(key), names.partition(" - ")[0], names.partition(" - ")[2]): _test(gap)
         for each in sets
         for names, gaps in found.comparisons.get(each.name, {}).items()
         for key, gap in gaps.items()
@@ -610,8 +610,8 @@ def over_seeds(records: Sequence[Record]) -> Record:
             continue
         mean = _mean([Value(each[key].difference, each[key].ci95) for each in gaps_by])
         ends = mean["ci95"] if gap.ci95 is not None else None
-        values = known[gap.measure].values
-        verdict, basis = judge(known[gap.measure], values[gap.against], values[gap.arm], ends)
+        mean_of = known[gap.measure].values
+        verdict, basis = judge(known[gap.measure], mean_of[gap.against], mean_of[gap.arm], ends)
         gaps.append(replace(gap, difference=mean["value"], ci95=ends, p_value=None, verdict=verdict, basis=basis))
     cautions = tuple(dict.fromkeys(text for record in records for text in record.cautions))
     return replace(

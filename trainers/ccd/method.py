@@ -371,7 +371,7 @@ class _Audit(EvalSet):
 
     def __init__(self, method: CCDMethod) -> None:
         self.method, a = method, method.arguments
-        self.resamples = {"n_samples": a.n_samples, "n_bootstrap": a.n_bootstrap}
+        self.resamples: dict[str, Any] = {"n_samples": a.n_samples, "n_bootstrap": a.n_bootstrap}
         given = [_content(method.data["variants"]), _content(method.data["sts_pairs"])]
         keys = [method.base_key, method.opened_as, method.run.key("variants"), method.attribute.digest]
         super().__init__("audit", key=[*keys, *given, self.resamples, a.show_texts])
