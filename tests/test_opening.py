@@ -149,7 +149,7 @@ def test_loading_a_folder_shows_no_bar(headless: Path, capfd: pytest.CaptureFixt
 #: Where else something may be opened, and why.
 ELSEWHERE = {
     "encoders.py": "a SentenceTransformer",
-    "trainers/ccd/model.py": "a SentenceTransformer with its parts, to be trained",
+    "trainers/training/encoder.py": "a SentenceTransformer with its parts, to be trained",
     "trainers/ccd/trainer.py": "a checkpoint of it",
     "trainers/ibadr/generator.py": "adapters on an open model",
     "trainers/gfst/checks.py": "a configuration",

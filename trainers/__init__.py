@@ -32,10 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hf_fairness.losses import CCDLoss, confidence_regularization, product_of_experts, reweighted_cross_entropy
-    from hf_fairness.trainers.ccd.arguments import CCDArguments
     from hf_fairness.trainers.ccd.config import CCDConfig
     from hf_fairness.trainers.ccd.data import add_reference_embeddings
-    from hf_fairness.trainers.ccd.method import run_ccd
+    from hf_fairness.trainers.ccd.method import CCDArguments, run_ccd
     from hf_fairness.trainers.ccd.trainer import CCDTrainer
     from hf_fairness.trainers.data_diet.arguments import DataDietArguments
     from hf_fairness.trainers.data_diet.callback import GEPruningCallback
@@ -50,6 +49,11 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.config import IBADRConfig
     from hf_fairness.trainers.ibadr.method import run_ibadr
+    from hf_fairness.trainers.sentence_debias.method import (
+        SentenceDebiasArguments,
+        SentenceDebiasConfig,
+        run_sentence_debias,
+    )
     from hf_fairness.trainers.training.bias_columns import ClassifierLearner, add_bias_log_probs
     from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
     from hf_fairness.trainers.training.evaluators import CCEDEvaluator, SEATEvaluator
@@ -63,10 +67,9 @@ _LAZY = {
         "product_of_experts",
         "reweighted_cross_entropy",
     ),
-    "hf_fairness.trainers.ccd.arguments": ("CCDArguments",),
     "hf_fairness.trainers.ccd.config": ("CCDConfig",),
     "hf_fairness.trainers.ccd.data": ("add_reference_embeddings",),
-    "hf_fairness.trainers.ccd.method": ("run_ccd",),
+    "hf_fairness.trainers.ccd.method": ("CCDArguments", "run_ccd"),
     "hf_fairness.trainers.ccd.trainer": ("CCDTrainer",),
     "hf_fairness.trainers.data_diet.arguments": ("DataDietArguments",),
     "hf_fairness.trainers.data_diet.callback": ("GEPruningCallback",),
@@ -81,6 +84,11 @@ _LAZY = {
     "hf_fairness.trainers.ibadr.arguments": ("IBADRArguments",),
     "hf_fairness.trainers.ibadr.config": ("IBADRConfig",),
     "hf_fairness.trainers.ibadr.method": ("run_ibadr",),
+    "hf_fairness.trainers.sentence_debias.method": (
+        "SentenceDebiasArguments",
+        "SentenceDebiasConfig",
+        "run_sentence_debias",
+    ),
     "hf_fairness.trainers.training.bias_columns": ("ClassifierLearner", "add_bias_log_probs"),
     "hf_fairness.trainers.training.bias_trainers": ("ConfRegTrainer", "PoETrainer", "ReweightTrainer"),
     "hf_fairness.trainers.training.evaluators": ("CCEDEvaluator", "SEATEvaluator"),
@@ -108,6 +116,8 @@ __all__ = [
     "PruningSettings",
     "ReweightTrainer",
     "SEATEvaluator",
+    "SentenceDebiasArguments",
+    "SentenceDebiasConfig",
     "TranslationLoss",
     "TranslationTrainer",
     "add_bias_log_probs",
@@ -120,6 +130,7 @@ __all__ = [
     "run_data_diet",
     "run_gfst",
     "run_ibadr",
+    "run_sentence_debias",
     "train_pair_classifier",
     "train_translator",
 ]

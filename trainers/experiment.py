@@ -340,7 +340,7 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
     yield "", arguments, config
     if not method.all_seeds_at_once:
         for seed in range(int(config.seed) + 1, int(config.seed) + arguments.n_seeds):
-            yield f"seed={seed}", arguments, replace(config, seed=seed)
+            yield f"seed={seed}", arguments, _changed(config, "seed", seed)
     if arguments.sweep and method.no_sweep:
         raise ValueError(f"--sweep: {method.no_sweep}")
     if any(text.startswith("seed=") for text in arguments.sweep or []):
@@ -349,7 +349,7 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
         for text in texts:
             both = [arguments, config]
             place = int(name in {each.name for each in fields(config)}) if is_dataclass(config) else 0
-            both[place] = replace(both[place], **{name: _typed(both[place], name, text)})
+            both[place] = _changed(both[place], name, _typed(both[place], name, text))
             yield f"{name}={shown_name(text)}", *both
 
 
@@ -366,6 +366,13 @@ def sweepable(arguments: Any, config: Any) -> list[str]:
         each.name for each in both if any(kind in str(each.type) for kind in kinds) and "list" not in str(each.type)
     ]
     return [name for name in names if name not in hidden and not name.startswith(("hub_", "push_", "report_", "log"))]
+
+
+def _changed(settings: Any, name: str, value: Any) -> Any:
+    """A copy with another value, checked anew; what the first one noted of itself beside its fields stays."""
+    found, known = replace(settings, **{name: value}), {each.name for each in fields(settings)}
+    vars(found).update({key: noted for key, noted in vars(settings).items() if key not in known})
+    return found
 
 
 def _typed(settings: Any, name: str, text: str) -> Any:

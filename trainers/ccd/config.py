@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sentence_transformers import SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer.modules import Pooling
-
-from hf_fairness._secrets import hide_token
+from hf_fairness.trainers.training.encoder import EncoderConfig
 
 
 @dataclass
-class CCDConfig(SentenceTransformerTrainingArguments):
+class CCDConfig(EncoderConfig):
     r"""Settings of CCD training: those of the paper, beside every other training argument.
 
     What differs from `SentenceTransformerTrainingArguments`: the fields below, and new defaults for a few
@@ -97,58 +94,9 @@ class CCDConfig(SentenceTransformerTrainingArguments):
         default=False,
         metadata={"help": "Keep the encoder's dropout while training; it makes the second loss part start above 0."},
     )
-    validation_rows: int | None = field(
-        default=None,
-        metadata={
-            "help": "Rows held out from the end of the training set when there is no validation set; default 1,000 "
-            "(paper, appendix A.3), at most a tenth of the rows."
-        },
-    )
-
-    # The data.
-    neutral_column: str = field(default="neutral", metadata={"help": "Column of the neutral texts."})
-    group_columns: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "One text column per group, e.g. male female; default: those that GroupVariants recorded, else "
-            "those of the attribute whose groups all have a column."
-        },
-    )
-
     card_examples: bool = field(
         default=False,
         metadata={"help": "Show some training rows, word for word, in the model card; they are published with it."},
-    )
-
-    # The model.
-    max_length: int | None = field(
-        default=None, metadata={"help": "Cut texts to this many tokens; default: the model's own limit."}
-    )
-    pooling: str = field(
-        default="mean",
-        metadata={"help": "Pooling for a model that is no SentenceTransformer: mean, cls, max ..."},
-    )
-    normalize: bool = field(
-        default=True,
-        metadata={"help": "Scale embeddings to length 1 for a model that is no SentenceTransformer."},
-    )
-    keep_mlm_head: bool | None = field(
-        default=None,
-        metadata={
-            "help": "Save the masked-language-model head with the trained encoder, for "
-            "CrowS-Pairs and StereoSet; "
-            "default: when the checkpoint has one."
-        },
-    )
-
-    # LoRA.
-    use_peft: bool = field(default=False, metadata={"help": "Train LoRA adapters instead of all weights."})
-    lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
-    lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
-    lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
-    lora_target_modules: list[str] | None = field(
-        default=None,
-        metadata={"help": "Names of the layers to adapt, or all-linear; default: PEFT's choice for the model."},
     )
 
     def __post_init__(self) -> None:
@@ -168,12 +116,7 @@ class CCDConfig(SentenceTransformerTrainingArguments):
             self.metric_for_best_model = "eval_loss"
             self.greater_is_better = False
         self._check_method()
-        self._check_model()
         super().__post_init__()
-        hide_token(self)
-        if self.device.type == "cpu":
-            # torch warns when it is asked to pin memory for an accelerator that is not there.
-            self.dataloader_pin_memory = False
 
     def _check_method(self) -> None:
         try:
@@ -187,27 +130,3 @@ class CCDConfig(SentenceTransformerTrainingArguments):
         for name in ("beta", "bias_weight"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} is {getattr(self, name)!r}, expected a finite number, 0 or more.")
-        if self.validation_rows is not None and self.validation_rows < 1:
-            raise ValueError(
-                f"validation_rows is {self.validation_rows}, expected 1 or more. "
-                "To train without validation set eval_strategy='no'."
-            )
-        if self.group_columns is not None:
-            if len(set(self.group_columns)) < 2:
-                raise ValueError(f"group_columns is {self.group_columns}, expected at least two different columns.")
-            if self.neutral_column in self.group_columns:
-                raise ValueError(
-                    f"group_columns holds {self.neutral_column!r}, which is neutral_column: "
-                    "the neutral text is what groups are compared with, not one of them."
-                )
-
-    def _check_model(self) -> None:
-        if self.pooling not in Pooling.POOLING_MODES:
-            raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
-        if self.max_length is not None and self.max_length < 3:
-            raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
-        if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
-            raise ValueError(
-                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
-                "lora_dropout in [0, 1)."
-            )

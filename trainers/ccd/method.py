@@ -1,8 +1,6 @@
 """From a text data set and an encoder to a mitigated encoder with an honest card: content-conditional debiasing.
 
-Rows become variants (male, female, neutral ... of every text) in three parts: rows to train on, rows that choose the
-checkpoint, rows for the audits alone. The original, the mitigated model and the control (see :data:`CONTROL`) are
-audited alike. Within a process the original is opened once, and encodes each text of the audits once.
+The original, the mitigated model and the control (see :data:`CONTROL`) are audited alike.
 
 Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*.
 """
@@ -10,55 +8,43 @@ Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair T
 from __future__ import annotations
 
 import copy
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from datasets import Dataset, load_from_disk
+from datasets import Dataset
 
-from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
-from hf_fairness.augment import GroupVariants, summarize
-from hf_fairness.encoders import RememberingEncoder, as_encoder
-from hf_fairness.measure.audit import audit, built_in_variants
-from hf_fairness.measure.held_out import frames_of, split_frames
-from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
-from hf_fairness.publishing import CARD, Artefact, write_splits
-from hf_fairness.record import Arm, Measure, Record
-from hf_fairness.report import card_metadata
-from hf_fairness.report.artefact_card import LOAD_ENCODER, About, from_record
-from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_measures, audit_told
-from hf_fairness.report.dataset_card import Derivation, dataset_card
-from hf_fairness.report.projection import pictures
-from hf_fairness.report.text import LIMITS
+from hf_fairness.record import Arm
 from hf_fairness.runs import content_key, discard
-from hf_fairness.trainers.ccd.arguments import CCDArguments
 from hf_fairness.trainers.ccd.config import CCDConfig
-from hf_fairness.trainers.ccd.model import CCDEncoder, open_encoder
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
-from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
+from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
 from hf_fairness.trainers.training.stopping import StopAt
-from hf_fairness.utils import is_main_process, package_versions
+from hf_fairness.utils import is_main_process
 
-logger = logging.getLogger(__name__)
-
-#: Name of the set of variants that the data themselves give: rows of frames that no training and no choice has seen.
-HELD_OUT = "held-out rows"
-#: Parts of the data that are kept from training, in the order in which they are drawn.
-_PARTS = ("audit", "validation")
-#: Fewer rows than this cannot be trained on.
-MIN_ROWS = 20
 #: What the control is, as reports and cards say it.
 CONTROL = (
     "the method's own training with one change: each text's gap between groups is pulled away from where it is by "
     "the gap of another text, up or down at random, and not to 0. Rows, order, steps up to the kept checkpoint, "
     "optimiser, weights of the loss, seed and dropout (as for the method) are the same"
 )
-_EMBEDDINGS = "embeddings.npz"
+
+
+@dataclass(kw_only=True)
+class CCDArguments(EncoderArguments):
+    """What `hf-fairness ccd` needs beside the settings of the training."""
+
+    control: bool = field(
+        default=True,
+        metadata={
+            "help": "Also train the control: same rows, steps, seed and loss, but each text's gap between groups is "
+            "pulled up or down at random by the gap of another text, instead of to 0."
+        },
+    )
 
 
 def run_ccd(
@@ -94,155 +80,17 @@ def run_ccd(
     return run_experiment(CCDMethod, arguments, config, **given)
 
 
-class CCDMethod(Method):
+class CCDMethod(EncoderMethod):
     """CCD as an experiment: the original encoder, the mitigated one and its control, all audited."""
 
     command = "ccd"
     source = "CCD: content-conditional debiasing (Deng et al. 2024)"
-    limits = LIMITS
+    what = (
+        "trained with content-conditional debiasing (CCD, Deng et al. 2024) to keep equal distances between the "
+        "versions of a text about each group and its neutral version."
+    )
     quoted = ("beta", "rho", "learning_rate", "num_train_epochs", "per_device_train_batch_size", "use_peft", "seed")
-    arguments: CCDArguments
     config: CCDConfig
-
-    @cached_property
-    def attribute(self) -> Any:
-        """Whose groups are made equal."""
-        return load_attribute(self.arguments.attribute, language=self.arguments.language)
-
-    @property
-    def base_name(self) -> str:
-        """Its id, or the name of its folder."""
-        return self.arguments.base_model_name or super().base_name
-
-    @property
-    def base_id(self) -> str | None:
-        """Id of the base model on the Hub, where it has one."""
-        return self.base_name if "/" in self.base_name else None
-
-    @property
-    def base_key(self) -> Path | str:
-        """What stands for the base model among the inputs of stages."""
-        path = Path(self.arguments.model_name_or_path)
-        return path if path.exists() else str(path)
-
-    @property
-    def opened_as(self) -> list[Any]:
-        """How the original is opened; trials that open it alike share it."""
-        return [self.config.pooling, self.config.normalize, self.config.max_length]
-
-    @property
-    def opened(self) -> CCDEncoder:
-        """The original as trainings begin with it, opened once; nothing trains this very object."""
-        key = f"opened {self.opened_as}"
-        if key not in self.shared:
-            self.shared[key] = open_encoder(self.arguments.model_name_or_path, self.config)
-        found: CCDEncoder = self.shared[key]
-        return found
-
-    @property
-    def original(self) -> RememberingEncoder:
-        """The original for audits: all of them ask for the same texts, which it encodes once in this process."""
-        key = f"original {self.opened_as}"
-        if key not in self.shared:
-            encoder = as_encoder(self.opened.model, device=str(self.config.device), show_progress=False)
-            encoder.name = self.arguments.model_name_or_path
-            self.shared[key] = RememberingEncoder(encoder)
-        found: RememberingEncoder = self.shared[key]
-        return found
-
-    def prepare(self) -> None:
-        """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
-        rows, column, given = self.data["rows"], self.data["text_column"], self.data["variants"]
-
-        def work(folder: Path) -> dict[str, int]:
-            logger.info("Variants: reading %s rows of %s", f"{len(rows):,}", self.arguments.dataset)
-            made, other_language = rows, 0
-            if column is not None:
-                other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
-                function = GroupVariants(column, attribute=self.attribute)
-                others = [name for name in rows.column_names if name != CLUSTER_COLUMN]
-                made = rows.map(function, batched=True, remove_columns=others, desc="Making variants")
-            kept, counts = self._rows(made, ready=column is None)
-            frames = list(kept[CLUSTER_COLUMN])
-            counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}
-            parts = self._split(frames, others=bool(given) or built_in_variants(self.attribute) is not None)
-            held_out = {row for part in parts.values() for row in part.tolist()}
-            parts["train"] = np.array([row for row in range(len(kept)) if row not in held_out], dtype=np.intp)
-            for name, part in parts.items():
-                if len(part):  # a folder of no rows cannot be read back
-                    kept.select(part).save_to_disk(folder / name)
-            return {**counts, **{f"n_{name}": len(part) for name, part in parts.items()}}
-
-        inputs = [
-            *(rows, column, self.attribute.digest, self.arguments.max_rows, _content(given)),
-            *(self.config.group_columns, self.config.neutral_column, self.config.validation_rows),
-            *(self.data_seed, self._evaluates),
-        ]
-        self.counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=2)
-
-    @property
-    def _evaluates(self) -> bool:
-        return str(getattr(self.config.eval_strategy, "value", self.config.eval_strategy)) != "no"
-
-    def _rows(self, made: Dataset, *, ready: bool) -> tuple[Dataset, dict[str, int]]:
-        """Rows with terms, their groups, neutral text and frame; and how many were left out for what reason."""
-        groups = (self.config.group_columns if ready else None) or list(self.attribute.group_names)
-        neutral = self.config.neutral_column if ready else NEUTRAL
-        read = read_variants(made, groups=groups, neutral=neutral)
-        kept = made.select(np.flatnonzero(read.kept)).select_columns([*groups, neutral])
-        if neutral != NEUTRAL:
-            kept = kept.rename_column(neutral, NEUTRAL)
-        limit = min(len(kept), self.arguments.max_rows or len(kept))
-        sets = [*self.data["variants"].values(), built_in_variants(self.attribute)]
-        names = self.attribute.group_names
-        tests = [text for rows in sets if rows is not None for text in read_variants(rows, groups=names).neutral]
-        texts = read.neutral[:limit]
-        clusters = [None] * limit if read.clusters is None else list(read.clusters[:limit])
-        frames = frames_of(texts + tests, clusters + [None] * len(tests))
-        tested = set(frames[limit:])
-        rows = [row for row in range(limit) if frames[row] not in tested]
-        if len(rows) < limit:
-            logger.warning("%d rows are near-duplicates of texts that the audits measure: left out.", limit - len(rows))
-        if len(rows) < MIN_ROWS:
-            raise ValueError(
-                f"{len(rows)} of the {len(made)} rows of {self.arguments.dataset} can be trained on (they hold a term "
-                f"of {self.attribute.name} and are no near-duplicates of a text that is measured), expected at least "
-                f"{MIN_ROWS}. Give texts about the groups ({', '.join(groups)}) with --dataset."
-            )
-        chosen = kept.select(rows).add_column(CLUSTER_COLUMN, [frames[row] for row in rows])
-        return chosen, {"n_without_terms": read.n_skipped, "n_in_evaluation": limit - len(rows)}
-
-    def _split(self, frames: list[int], *, others: bool) -> dict[str, np.ndarray]:
-        """Rows of each part that is held out; an error where the audits would have nothing to measure on."""
-        tenth = min(1000, max(2, len(frames) // 10))
-        validation = (self.config.validation_rows or tenth) if self._evaluates else 0
-        sizes = dict(zip(_PARTS, (tenth, validation), strict=True))
-        parts = split_frames(frames, sizes, seed=self.data_seed)
-        short = [name for name, size in sizes.items() if size and not len(parts[name])]
-        if not short:
-            return parts
-        message = (
-            f"The {len(frames)} rows are near-duplicates of {len(set(frames))} text(s), so no {' and no '.join(short)} "
-            "rows from other texts than those trained on can be held out."
-        )
-        if "validation" in short or not others:
-            raise ValueError(
-                f"{message} Give more varied texts; or texts to measure on with --variants and, to train without "
-                "validation, --eval_strategy no."
-            )
-        logger.warning("%s The audits measure on the other sets alone.", message)
-        return parts
-
-    def part(self, name: str) -> Dataset | None:
-        """One part of the rows, None if it is empty."""
-        folder = self.run.folder("variants") / name
-        return load_from_disk(folder) if folder.is_dir() else None
-
-    @property
-    def groups(self) -> list[str]:
-        """The group columns of the rows as the first stage saved them."""
-        rows = self.part("train")
-        return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
 
     def arms(self) -> Sequence[Plan]:
         """Before, control and after."""
@@ -254,7 +102,7 @@ class CCDMethod(Method):
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """The original, or a training on all processes; the control ends where the kept checkpoint of CCD was."""
         if name == "before":
-            return Fitted(name, [self.base_key, self.opened_as])
+            return self.untouched(name)
         stop = fitted["after"].training["kept_step"] if name == "control" else None
         stage = "train" if stop is None else "control"
 
@@ -293,120 +141,6 @@ class CCDMethod(Method):
         told = {**trainer.describe_run(), "base_model": self.base_name, **losses, "kept_step": kept}
         return {**told, "seconds": history[-1].get("train_runtime") if history else None, "history": history}
 
-    def sets(self) -> Sequence[EvalSet]:
-        """One audit."""
-        return [_Audit(self)]
-
-    def extras(self, found: Found) -> dict[str, Any]:
-        """How many rows came to which part."""
-        return {"data": self.counts}
-
-    def tell(self, found: Found) -> dict[str, Any]:
-        """Beside what an audit says, which rows were used."""
-        told = audit_told(found.results["audit"]["after"], found.measures, found.gaps)
-        dataset = self.arguments.dataset
-        told["subject"]["data"] = Path(dataset).name if Path(dataset).exists() else dataset
-        told["subject"] |= self.counts
-        return told
-
-    def draw(self, found: Found) -> dict[str, Any]:
-        """Pictures of the embeddings before and after, the losses, and texts where they were asked for."""
-        sides = found.results["audit"]
-        vectors = {}
-        for arm in ("before", "after"):
-            with np.load(self.run.folder(f"scores_{arm}") / _EMBEDDINGS) as arrays:
-                vectors[arm] = {name: arrays[name] for name in arrays.files}
-        drawn = pictures(vectors["before"], vectors["after"])
-        sides = {arm: {**audit, "projection": drawn.get(arm)} for arm, audit in sides.items()}
-        return audit_drawn(sides, found.fitted["after"].training["history"])
-
-    def about(self, record: Record) -> About:
-        """What the card of the mitigated model says."""
-        return About(
-            title=self.model_name,
-            summary=f"A text encoder: {self.base_name}, trained with content-conditional debiasing (CCD, Deng et al. "
-            f"2024) to keep equal distances between the versions of a text about each group and its neutral version.",
-            **from_record(record),
-            load=LOAD_ENCODER,
-            metadata={"library_name": "sentence-transformers", **card_metadata(record, base_model=self.base_id)},
-        )
-
-    def library_card(self, fitted: Fitted) -> str:
-        """What sentence-transformers says of data, settings and losses."""
-        path = Path(fitted.model) / CARD
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-    def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
-        """The variants: the rows that were trained on, validated on and audited on."""
-        return {"variants": Artefact("dataset", None, self._write_variants, "Add the variants used for CCD")}
-
-    def _write_variants(self, folder: Path, repo_id: str) -> None:
-        parts = {"train": "train", "validation": "validation", "test": "audit"}
-        splits = {split: rows for split, name in parts.items() if (rows := self.part(name)) is not None}
-        write_splits(folder, splits)
-        made = Derivation(
-            name=repo_id,
-            method="ccd",
-            summary="each text in a version for every group and a neutral one, as a model was trained on them with "
-            "content-conditional debiasing",
-            source=Path(self.arguments.dataset).name,
-            split=self.arguments.dataset_split,
-            columns=[*self.groups, NEUTRAL],
-            options={"max_rows": self.arguments.max_rows, "seed": self.data_seed},
-            counts=self.counts,
-            n_rows=sum(map(len, splits.values())),
-            attribute=self.attribute,
-            reference="Deng et al. 2024, CCD",
-            limits=(
-                "The split `test` was kept for the audits: a model that is trained on it cannot be measured on it.",
-            ),
-            versions=package_versions(("hf-fairness", "datasets")),
-            repo_id=repo_id,
-        )
-        dataset_card(made).save(folder / CARD)
-
-
-class _Audit(EvalSet):
-    """The audit of an encoder; what changed since the original is measured with it, pair by pair."""
-
-    def __init__(self, method: CCDMethod) -> None:
-        self.method, a = method, method.arguments
-        self.resamples: dict[str, Any] = {"n_samples": a.n_samples, "n_bootstrap": a.n_bootstrap}
-        given = [_content(method.data["variants"]), _content(method.data["sts_pairs"])]
-        keys = [method.base_key, method.opened_as, method.run.key("variants"), method.attribute.digest]
-        super().__init__("audit", key=[*keys, *given, self.resamples, a.show_texts])
-
-    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
-        """The audit of the original, or of the very folder that is published, beside the original."""
-        method, original = self.method, fitted.model is None
-        rows = method.part("audit")
-        held_out: dict[str, Variants] = {} if rows is None else {HELD_OUT: read_variants(rows, groups=method.groups)}
-        found = audit(
-            method.original if original else str(fitted.model),
-            reference=None if original else method.original,
-            attribute=method.attribute,
-            variants={**method.data["variants"], **held_out},
-            sts_pairs=method.data["sts_pairs"],
-            device=str(method.config.device),
-            n_texts=method.arguments.show_texts if fitted.name == "after" else 0,
-            **self.resamples,
-        )
-        arrays: dict[str, Any] = dict(next(iter(found.embeddings.values())))
-        np.savez(folder / _EMBEDDINGS, **arrays)
-        return {**found.report, "model": method.base_name if original else method.model_name}
-
-    def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
-        """Every number of the audits."""
-        yield from audit_measures(results)
-
-    def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
-        """What changed since the original; the control is compared by the intervals."""
-        return audit_changes(one.result) if other.arm == "before" else {}
-
-    def id(self, key: str) -> str:
-        """The changes come by id."""
-        return key
-
 
 def _losses(trainer: CCDTrainer) -> dict[str, float]:
     """Both parts of the validation loss, unweighted, so that trainings with other weights can be compared."""
@@ -414,10 +148,3 @@ def _losses(trainer: CCDTrainer) -> dict[str, float]:
     found = trainer.evaluate()
     trainer.loss.beta = beta
     return {"loss_bias": found["eval_loss_bias"], "loss_rep": found["eval_loss_rep"]}
-
-
-def _content(data: Any) -> Any:
-    """Something `content_key` takes, for variants and pairs in any of the forms that audits take."""
-    if isinstance(data, Mapping):
-        return {str(name): _content(value) for name, value in data.items()}
-    return data if data is None or isinstance(data, (Dataset, str)) else list(data)

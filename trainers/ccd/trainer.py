@@ -25,8 +25,8 @@ from hf_fairness.publishing import CARD
 from hf_fairness.report.artefact_card import LOAD_ENCODER
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
-from hf_fairness.trainers.ccd.model import CCDEncoder, open_encoder
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint, rank_sums
+from hf_fairness.trainers.training.encoder import TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.preparation import dropout_off, is_deterministic
 from hf_fairness.trainers.training.published import Published
 from hf_fairness.utils import FairnessWarning
@@ -90,7 +90,7 @@ class CCDTrainer(Published, SentenceTransformerTrainer):
 
     def __init__(
         self,
-        model: str | Path | PreTrainedModel | SentenceTransformer | CCDEncoder,
+        model: str | Path | PreTrainedModel | SentenceTransformer | TrainableEncoder,
         args: CCDConfig | None = None,
         train_dataset: Dataset | None = None,
         eval_dataset: Dataset | None = None,
@@ -376,7 +376,7 @@ class CCDTrainer(Published, SentenceTransformerTrainer):
 
 def _source_of(model: Any) -> str:
     """Where a model comes from: an id or a folder; empty where it was made in memory."""
-    if isinstance(model, CCDEncoder):
+    if isinstance(model, TrainableEncoder):
         model = model.source or model.model
     if isinstance(model, SentenceTransformer):
         model = model.model_card_data.base_model or getattr(model[0], "model", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
 from typing import Any
 
 from transformers import TrainingArguments
@@ -15,3 +17,36 @@ def training_settings(args: TrainingArguments) -> dict[str, Any]:
     return {
         name: value for name, value in args.to_dict().items() if name not in _IRRELEVANT and not name.startswith("hub_")
     }
+
+
+#: Settings that only a training has.
+TRAINING = (
+    *("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "gradient_accumulation_steps"),
+    *("gradient_checkpointing", "activation_checkpointing", "bf16", "fp16", "optim", "weight_decay", "warmup_steps"),
+    *("lr_scheduler_type", "label_smoothing_factor", "report_to", "use_peft", "deepspeed", "fsdp", "torch_compile"),
+)
+
+
+def refuse(config: Any, names: Iterable[str], why: str) -> None:
+    """Raise where a setting has another value than its default.
+
+    Args:
+        config: a dataclass.
+        names: of the settings; those that it lacks do not matter.
+        why: they cannot be set, in words.
+
+    Raises:
+        ValueError: says which, and why.
+    """
+    names = set(names)
+    for each in fields(config):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        value = getattr(config, each.name, default)
+        if each.name in names and _plain(value) != _plain(default):
+            raise ValueError(f"--{each.name} cannot be set here: {why}.")
+
+
+def _plain(value: Any) -> Any:
+    """A setting without what `TrainingArguments` make of it: an enum, or a list of one."""
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return getattr(value, "value", value) if value not in (False, [], "none") else None

@@ -1,4 +1,4 @@
-"""Opening, adapting and saving the encoder that CCD trains."""
+"""Sentence encoders that are changed: their settings, opening, adapting, and saving so that they open anywhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import nn
@@ -19,8 +20,8 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import is_peft_available
 
 from hf_fairness._opening import WANTED, find_tokenizer, opening
+from hf_fairness._secrets import hide_token
 from hf_fairness.publishing import hide_local_base
-from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.utils import foreign_code_refused
 
@@ -31,7 +32,101 @@ ADAPTER_FOLDER = "adapter"
 ADAPTER_FILE = "adapter_model.safetensors"
 
 
-class CCDEncoder:
+@dataclass
+class EncoderConfig(SentenceTransformerTrainingArguments):
+    """Settings that all methods share which change a sentence encoder with rows of variants."""
+
+    validation_rows: int | None = field(
+        default=None,
+        metadata={
+            "help": "Rows held out from the end of the training set when there is no validation set; default 1,000 "
+            "(paper, appendix A.3), at most a tenth of the rows."
+        },
+    )
+
+    # The data.
+    neutral_column: str = field(default="neutral", metadata={"help": "Column of the neutral texts."})
+    group_columns: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "One text column per group, e.g. male female; default: those that GroupVariants recorded, else "
+            "those of the attribute whose groups all have a column."
+        },
+    )
+
+    # The model.
+    max_length: int | None = field(
+        default=None, metadata={"help": "Cut texts to this many tokens; default: the model's own limit."}
+    )
+    pooling: str = field(
+        default="mean",
+        metadata={"help": "Pooling for a model that is no SentenceTransformer: mean, cls, max ..."},
+    )
+    normalize: bool = field(
+        default=True,
+        metadata={"help": "Scale embeddings to length 1 for a model that is no SentenceTransformer."},
+    )
+    keep_mlm_head: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Save the masked-language-model head with the trained encoder, for "
+            "CrowS-Pairs and StereoSet; "
+            "default: when the checkpoint has one."
+        },
+    )
+
+    # LoRA.
+    use_peft: bool = field(default=False, metadata={"help": "Train LoRA adapters instead of all weights."})
+    lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
+    lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
+    lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
+    lora_target_modules: list[str] | None = field(
+        default=None,
+        metadata={"help": "Names of the layers to adapt, or all-linear; default: PEFT's choice for the model."},
+    )
+
+    def __post_init__(self) -> None:
+        """Check the fields, then let the parent do the same.
+
+        Raises:
+            ValueError: a value that cannot be used; says which.
+        """
+        self._check_data()
+        self._check_model()
+        super().__post_init__()
+        hide_token(self)
+        if self.device.type == "cpu":
+            # torch warns when it is asked to pin memory for an accelerator that is not there.
+            self.dataloader_pin_memory = False
+
+    def _check_data(self) -> None:
+        if self.validation_rows is not None and self.validation_rows < 1:
+            raise ValueError(
+                f"validation_rows is {self.validation_rows}, expected 1 or more. "
+                "To train without validation set eval_strategy='no'."
+            )
+        if self.group_columns is not None:
+            if len(set(self.group_columns)) < 2:
+                raise ValueError(f"group_columns is {self.group_columns}, expected at least two different columns.")
+            if self.neutral_column in self.group_columns:
+                raise ValueError(
+                    f"group_columns holds {self.neutral_column!r}, which is neutral_column: "
+                    "the neutral text is what groups are compared with, not one of them."
+                )
+
+    def _check_model(self) -> None:
+        if self.pooling not in Pooling.POOLING_MODES:
+            raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
+        if self.max_length is not None and self.max_length < 3:
+            raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
+        if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
+            raise ValueError(
+                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
+                "lora_dropout in [0, 1)."
+            )
+
+
+class TrainableEncoder:
     """A SentenceTransformer to train, with what must be put back when it is saved.
 
     Attributes:
@@ -67,7 +162,7 @@ class CCDEncoder:
         """The first module, which holds the transformers model."""
         return cast(Transformer, self.model[0])
 
-    def add_lora(self, args: CCDConfig) -> None:
+    def add_lora(self, args: EncoderConfig) -> None:
         """Freeze all weights and add LoRA layers to the transformers model."""
         from peft import LoraConfig, TaskType
 
@@ -186,7 +281,7 @@ def merge_lora(model: PreTrainedModel) -> PreTrainedModel:
     return merged
 
 
-def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncoder:
+def open_encoder(model: Any, args: EncoderConfig, tokenizer: Any = None) -> TrainableEncoder:
     """Turn what a user has into a SentenceTransformer to train.
 
     A SentenceTransformer (object, or folder with ``modules.json``) keeps its modules. A bare transformers
@@ -194,7 +289,7 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
     masked-language model is kept where the checkpoint has one and ``keep_mlm_head`` is not False.
 
     Args:
-        model: id, folder, SentenceTransformer, or transformers model; a CCDEncoder is taken as it is.
+        model: id, folder, SentenceTransformer, or transformers model; a TrainableEncoder is taken as it is.
         args: ``pooling``, ``normalize``, ``keep_mlm_head`` and ``max_length`` are read.
         tokenizer: for a transformers model; None opens the one of the folder or id the model came from.
 
@@ -205,11 +300,11 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
         TypeError: not one of these objects.
         ValueError: a model that is no text encoder, or a head that was asked for and is not there.
     """
-    if isinstance(model, CCDEncoder):
+    if isinstance(model, TrainableEncoder):
         model.model.to(args.device)
         return model
     if isinstance(model, SentenceTransformer):
-        encoder = CCDEncoder(model)
+        encoder = TrainableEncoder(model)
     elif any(parent.__name__ == "PeftModel" for parent in type(model).__mro__):
         raise TypeError(
             f"model is a {type(model).__name__}. Pass model.merge_and_unload(), with use_peft=True in the config to "
@@ -237,7 +332,7 @@ def open_encoder(model: Any, args: CCDConfig, tokenizer: Any = None) -> CCDEncod
     return encoder
 
 
-def _check_encoder(encoder: CCDEncoder, args: CCDConfig) -> None:
+def _check_encoder(encoder: TrainableEncoder, args: EncoderConfig) -> None:
     first = encoder.model[0]
     if (args.keep_mlm_head or args.use_peft) and not isinstance(first, Transformer):
         raise ValueError(
@@ -257,7 +352,7 @@ def _check_encoder(encoder: CCDEncoder, args: CCDConfig) -> None:
         )
 
 
-def _from_path(path: str, args: CCDConfig) -> CCDEncoder:
+def _from_path(path: str, args: EncoderConfig) -> TrainableEncoder:
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in ("config.json", "modules.json")):
         raise ValueError(f"{path} is no model: it holds neither config.json nor modules.json.")
@@ -272,11 +367,11 @@ def _from_path(path: str, args: CCDConfig) -> CCDEncoder:
     from sentence_transformers.util import is_sentence_transformer_model
 
     if is_sentence_transformer_model(path):
-        return CCDEncoder(SentenceTransformer(path, device=device, trust_remote_code=False), head)
-    return CCDEncoder(_with_pooling(_transformer(path), args, path), head)
+        return TrainableEncoder(SentenceTransformer(path, device=device, trust_remote_code=False), head)
+    return TrainableEncoder(_with_pooling(_transformer(path), args, path), head)
 
 
-def _from_transformers(model: PreTrainedModel, args: CCDConfig, tokenizer: Any) -> CCDEncoder:
+def _from_transformers(model: PreTrainedModel, args: EncoderConfig, tokenizer: Any) -> TrainableEncoder:
     _refuse_decoder(model.config, type(model).__name__, generates=_generates(type(model).__name__))
     has_head = type(model).__name__.endswith("ForMaskedLM")
     base = cast(PreTrainedModel, model.base_model)
@@ -292,7 +387,7 @@ def _from_transformers(model: PreTrainedModel, args: CCDConfig, tokenizer: Any) 
     transformer.model = base  # train the caller's own weights
     opened = _with_pooling(transformer, args, type(model).__name__)
     head = model if has_head and args.keep_mlm_head is not False else None
-    return CCDEncoder(opened, head, pooler_may_lack=True)
+    return TrainableEncoder(opened, head, pooler_may_lack=True)
 
 
 def _transformer(folder: str) -> Transformer:
@@ -301,7 +396,7 @@ def _transformer(folder: str) -> Transformer:
     return Transformer(folder, **{kind: {"trust_remote_code": False} for kind in kinds})
 
 
-def _with_pooling(transformer: Transformer, args: CCDConfig, name: str) -> SentenceTransformer:
+def _with_pooling(transformer: Transformer, args: EncoderConfig, name: str) -> SentenceTransformer:
     if "text" not in transformer.modalities or transformer.module_output_name != "token_embeddings":
         raise ValueError(
             f"{name} is no text encoder: it gives {transformer.module_output_name} for "
@@ -337,7 +432,7 @@ def _refuse_decoder(config: Any, name: str, *, generates: bool = False) -> None:
         )
 
 
-def _open_head(path: str, config: Any, args: CCDConfig) -> PreTrainedModel | None:
+def _open_head(path: str, config: Any, args: EncoderConfig) -> PreTrainedModel | None:
     """The checkpoint's masked-language model; None if it has none or it is not wanted.
 
     The config's word is not enough: many encoders saved without their head still name it there.
