@@ -128,6 +128,10 @@ class EvalSet:
     key: Any = None
     compared: bool = True
 
+    def key_for(self, arm: str) -> Any:
+        """What the numbers of one arm depend on beside the model."""
+        return self.key
+
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Named numbers of a model, JSON-able; per-item arrays go into the folder, under names of the set's own."""
         raise NotImplementedError
@@ -428,7 +432,9 @@ def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dic
         atomic_write_json(folder / SCORES, results)
         return list(results)
 
-    method.run.stage(stage, work, inputs=[fitted.key, [[each.name, each.key] for each in sets]], keep_partial=True)
+    method.run.stage(
+        stage, work, inputs=[fitted.key, [[each.name, each.key_for(fitted.name)] for each in sets]], keep_partial=True
+    )
     folder = method.run.folder(stage)
     return json.loads((folder / SCORES).read_text(encoding="utf-8")), folder
 

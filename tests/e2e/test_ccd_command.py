@@ -234,8 +234,8 @@ def test_two_processes_give_the_same_losses(encoder, tmp_path):
     command(*words, *sizes, "--output_dir", both, processes=processes)
     counts = stages(one)["variants"]["result"]
     assert (counts["n_train"], counts["n_validation"], counts["n_audit"]) == (96, 11, 11)
-    assert stages(both)["train"]["result"]["run"]["processes"] == processes
-    assert stages(one)["train"]["result"]["run"]["processes"] == 1
+    assert stages(both)["train"]["result"]["processes"] == processes
+    assert stages(one)["train"]["result"]["processes"] == 1
     first, second = losses(one), losses(both)
     assert len(first) == len(second) == 21
     assert second[:20] == pytest.approx(first[:20], rel=1e-5)

@@ -345,7 +345,11 @@ class Audit(EvalSet):
         self.resamples: dict[str, Any] = {"n_samples": a.n_samples, "n_bootstrap": a.n_bootstrap}
         given = [_content(method.data["variants"]), _content(method.data["sts_pairs"])]
         keys = [method.base_key, method.opened_as, method.run.key("variants"), method.attribute.digest]
-        super().__init__("audit", key=[*keys, *given, self.resamples, a.show_texts])
+        super().__init__("audit", key=[*keys, *given, self.resamples])
+
+    def key_for(self, arm: str) -> Any:
+        """The texts with the largest gaps are those of the changed model."""
+        return [self.key, self.method.arguments.show_texts if arm == "after" else 0]
 
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """The audit of the original, or of the very folder that is published, beside the original."""
