@@ -435,6 +435,8 @@ class GFSTMethod(PairStages):
     def tell(self, found: Found) -> dict[str, Any]:
         """What was kept, what the control explains, how it was read, and what was not measured."""
         a, results = self.arguments, found.results
+        where = f"With seed {self.seed}: " if a.n_seeds > 1 else ""
+        said = cautions({**self.extras(found), "comparisons": found.comparisons})
         unknown = "WinoMT was not measured: nothing is known of how these models treat gender."
         return {
             "task": "translation",
@@ -445,7 +447,7 @@ class GFSTMethod(PairStages):
                 "trained by": self.training_method.replace("_", " "),
             },
             "outcome": "" if WINOMT in results else unknown,
-            "cautions": tuple(cautions({**self.extras(found), "comparisons": found.comparisons})),
+            "cautions": tuple(where + text for text in said),
             "tables": (kept_table(self.counts),),
             "figures": {"kept": kept_figure(self.counts, BACKWARDS[a.first_filter])},
             "not_measured": tuple(text for name, text in MISSING.items() if name not in results),

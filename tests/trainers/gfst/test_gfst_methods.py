@@ -85,6 +85,27 @@ def test_back_translation_filters_targets_and_translates_them(gfst, reverse, tmp
     assert report["method"] == "mixed_finetune"
 
 
+def test_seeds_and_values_share_what_is_the_same(gfst, tmp_path):
+    """Other seeds draw pairs and train anew; the filters, the initial model and its scores are made once."""
+    report = gfst(arms=["none"], control=False, n_seeds=2, sweep=["upsample=2"], max_pairs=30)
+    assert list(report["arms"]) == ["baseline", "gfst"]
+    assert set(report["trials"]) == {"seed=1", "upsample=2"}
+    assert report["trials"]["upsample=2"]["arms"]["gfst"]["history"]["n"] == 2 * report["arms"]["gfst"]["history"]["n"]
+    made = set(stages(tmp_path / "out"))
+    once = ("parallel", "filter_source", "translate", "filter_target", "predict_baseline", "scores_baseline")
+    assert {name for name in made if name.startswith(once)} == set(once)
+    assert {name for name in made if name.startswith("balance")} == {"balance", "balance-seed_1"}
+    assert {name for name in made if name.startswith("train")} == {
+        "train_gfst", "train_gfst-seed_1", "train_gfst-upsample_2"
+    }  # fmt: skip
+    found = [each["results"]["winomt"]["gfst"]["accuracy"] for each in (report, report["trials"]["seed=1"])]
+    (measure,) = [each for each in report["record"].measures if each.id == "winomt/accuracy"]
+    assert measure.values["gfst"].value == pytest.approx(np.mean(found))
+    assert report["record"].arm("control") is None
+    assert all(text.startswith("With seed ") for text in report["record"].cautions)
+    assert report["record"].tables[-1].title == "Sweep"
+
+
 def test_a_prefix_and_must_she_reach_the_model(gfst):
     rows = [
         {"category": category, "gender_terms": terms, "source": gfst_world.sentence(gender, job, "sick", "here")[0]}
