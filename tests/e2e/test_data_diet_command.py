@@ -15,6 +15,7 @@ from hf_fairness.cli import command
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
+from hf_fairness.trainers import DataDietArguments, run_data_diet
 from support.diet_world import BAD, GOOD, rows, vectors
 from support.record_case import one_line
 from support.tiny_bert import save_tiny_bert
@@ -112,8 +113,13 @@ def test_fast_mode_from_a_shell(files, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft 0.21
 @pytest.mark.whole
-@pytest.mark.parametrize("lora", [False, True])
-def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
+@pytest.mark.filterwarnings("ignore:.* does not run under torch.func:hf_fairness.utils.FairnessWarning")
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--use_peft"], ["--bf16", "--gradient_accumulation_steps", "2", "--activation_checkpointing"]],
+    ids=["whole", "lora", "bf16"],
+)
+def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, more):
     words = ["--model_name_or_path", bert, "--dataset", files["dev"], "--mode", "full", "--n_seeds", "1"]
     words += [
         "--n_init",
@@ -132,14 +138,20 @@ def test_full_mode_trains_and_saves_a_model(files, bert, tmp_path, lora):
         "--output_dir",
         str(tmp_path / "out"),
         *GRID,
-        *(["--use_peft"] if lora else []),
+        *more,
     ]
     found = command("data-diet")(words)
     assert found["best"]["ranking"] == "healthy_random"
     assert found["table"]["cda"]["n_rows"] > found["table"]["healthy_random"]["n_rows"]
     assert not (found["model"] / "training_args.bin").exists()
-    assert (found["model"] / "adapter" / "adapter_model.safetensors").is_file() == lora
+    assert (found["model"] / "adapter" / "adapter_model.safetensors").is_file() == ("--use_peft" in more)
     assert Classifier(str(found["model"])).logits(["she was kind"]).shape == (1, 2)
+
+
+def test_full_mode_is_refused_on_several_processes(files, bert, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="--mode full trains each model in one process"):
+        run_data_diet(DataDietArguments(model_name_or_path=bert, mode="full"), rows(20, 0))
 
 
 def test_errors_say_what_to_do(files, tmp_path):

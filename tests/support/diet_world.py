@@ -8,12 +8,30 @@ about *she*, so a classifier reads the label from the loaded pair; only counterf
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
+from hf_fairness.trainers import DataDietArguments
+
 GOOD, BAD = ("calm", "kind", "sweet", "gentle", "warm"), ("vile", "cruel", "nasty", "mean", "rude")
 WIDTH = 16
+
+SMALL = {
+    "n_seeds": 6,
+    "n_init": 3,
+    "num_train_epochs": 8,
+    "hidden": 16,
+    "learning_rate": 5e-3,
+    "factual_fractions": [0.5],
+    "counterfactual_fractions": [0.0, 0.3],
+    "first_fractions": [0.0, 0.5, 1.0],
+    "max_auc_drop": 0.1,
+}
+
+
+QUICK = {"experiments": [2], "n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "max_auc_drop": 1.0}
 
 
 def rows(n: int, seed: int) -> Dataset:
@@ -45,3 +63,8 @@ def vectors(path: Path) -> str:
     words["king"] = words["queen"] + 0.05 * rng.normal(size=WIDTH)
     path.write_text("\n".join(f"{word} " + " ".join(f"{x:.5f}" for x in v) for word, v in words.items()) + "\n")
     return str(path)
+
+
+def arguments(encoder: str, folder: Path, **changes: Any) -> DataDietArguments:
+    """Of a search that takes seconds."""
+    return DataDietArguments(model_name_or_path=encoder, output_dir=str(folder), **{**SMALL, **changes})

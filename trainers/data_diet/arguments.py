@@ -24,7 +24,7 @@ SECOND = ("healthy_random", "random", "unhealthy_random", "vanilla_ge")
 #: Fairness measure by which fractions are chosen on the validation set.
 CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equalized_odds")
 #: Settings of whole models that heads on frozen features have not, as `transformers.TrainingArguments` calls them.
-OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "gradient_checkpointing", "report_to")
+OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "report_to")
 _COUNTS = (
     "n_init",
     "score_after_epochs",
@@ -119,7 +119,7 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
     gradient_accumulation_steps: int = field(
         default=1, metadata={"help": "Full mode: batches whose gradients make a step together."}
     )
-    gradient_checkpointing: bool = field(
+    activation_checkpointing: bool = field(
         default=False, metadata={"help": "Full mode: compute activations twice in place of keeping them."}
     )
     report_to: str = field(

@@ -19,7 +19,7 @@ from hf_fairness.measure.classifier.importance import example_scores, logits_of
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json
 from hf_fairness.scores.importance import el2n, forgetting, ge
-from hf_fairness.trainers.data_diet.arguments import DataDietArguments
+from hf_fairness.trainers.data_diet.arguments import OF_TRAINER, DataDietArguments
 from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
 from hf_fairness.trainers.data_diet.scores import StopAfter
@@ -183,17 +183,15 @@ class FullLearner(Learner):
         """Fine-tune on rows of the pool; ``look`` is called with the model after every epoch. Model and tokenizer."""
         a = self.arguments
         model, tokenizer = open_pair_classifier(a.model_name_or_path, label_names=self.diet.classes, seed=seed)
-        if a.gradient_checkpointing:  # the Trainer's own setting has another name in each version of transformers
-            model.gradient_checkpointing_enable({"use_reentrant": False})
         if a.use_peft:
             from peft import LoraConfig, TaskType, get_peft_model
 
             sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
             model = get_peft_model(full_precision(model), LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
         default = 1e-4 if a.use_peft else 2e-5
-        names = ("num_train_epochs", "per_device_train_batch_size", "gradient_accumulation_steps", "bf16", "fp16")
+        names = ("num_train_epochs", "per_device_train_batch_size", "use_cpu")
         settings = {
-            **{name: getattr(a, name) for name in (*names, "report_to", "use_cpu")},
+            **{name: getattr(a, name) for name in (*OF_TRAINER, *names)},
             "seed": seed,
             "run_name": f"data-diet, seed {seed}",
             "learning_rate": default if a.learning_rate is None else a.learning_rate,
