@@ -226,7 +226,9 @@ def test_a_pushed_model_is_the_trained_one(finished, files, tmp_path, fake_hub):
     printed = fake_hub.run(PULLED, out, *words)
     before, after = stages(finished[0]), stages(out)
     changed = [name for name in before if before[name]["started"] != after[name]["started"]]
-    assert changed == ["model"]  # where it is pushed to changes its name alone
+    assert changed == ["report", "model"]  # where it is pushed to changes its name alone
+    results = [json.loads((folder / "report" / "results.json").read_text()) for folder in (finished[0], out)]
+    assert results[0]["results"] == results[1]["results"]
     assert printed.count("Pushed to") == printed.count("Nothing to push") == 2
     assert {len(repo.commits) - 1 for repo in fake_hub.repos.values()} == {1}
     found = fake_hub.files("tester/fairer-it")
