@@ -94,14 +94,12 @@ def test_a_sweep_is_a_table_of_its_trials(files, tmp_path, capsys):
     for shown in (page, text):
         assert "<b>" not in shown
         assert str(tmp_path) not in shown
-    rows = [line for line in text.splitlines() if line.startswith(r"| n\_bias\_indicators=")]
-    assert [line.split(" | ")[:2] for line in rows] == [
-        [rf"| n\_bias\_indicators={value}", arm] for value in (2, 3) for arm in ("base", "IBADR")
-    ]
-    for line, (label, arm) in zip(
-        rows, [(label, arm) for label in result["trials"] for arm in ("base", "ibadr")], strict=True
-    ):
-        assert f"| {result['trials'][label]['results']['validation'][arm]['accuracy']:.3f} [" in line
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith(r"| n\_bias\_indicators=")]
+    for label, arm, value, *_ in rows:  # only what differs from the rows above has one of its own: the base does not
+        assert arm == "IBADR"
+        found = result["trials"][label.removeprefix("| ").replace("\\", "")]["results"]["validation"]["ibadr"]
+        assert value.startswith(f"{found['accuracy']:.3f} [")
+    assert "**Sweep**" in text
     assert not (tmp_path / "base-n_bias_indicators_2").exists()  # the base model is that of all
 
 

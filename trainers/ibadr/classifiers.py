@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from transformers import Trainer
 from hf_fairness.runs import Run, discard
 from hf_fairness.trainers.ibadr.config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, PairTask, Source
-from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
-from hf_fairness.trainers.training.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
-from hf_fairness.trainers.training.stopping import StopAt
+from hf_fairness.trainers.training.pair_training import class_log_probabilities, open_pair_classifier, train_into
 from hf_fairness.utils import is_main_process
 
 
@@ -89,44 +87,30 @@ class Classifiers:
             model, tokenizer = open_pair_classifier(
                 value, label_names=self.numbers, tokenizer=tokenizer, seed=options["seed"]
             )
-            name_classes(model.config, self.numbers)
-            trainer = pair_trainer(
+            found = train_into(
+                folder,
                 model,
                 tokenizer,
                 rows(),
-                trainer_class=trainer_class,
+                stop_at=stop_at,
                 training_arguments={
-                    "output_dir": str(folder / "checkpoints"),
                     "restore_callback_states_from_checkpoint": patience is not None,
                     **options,
                     **self.reporting(folder),
                 },
+                trainer_class=trainer_class,
                 eval_dataset=self.task.validation if choose else None,
                 early_stopping_patience=patience,
                 columns=self.task.columns,
-                callbacks=[] if stop_at is None else [StopAt(stop_at)],
             )
-            trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder / "checkpoints"))
-            return self._keep(trainer, folder)
+            if is_main_process():
+                self.clear(folder)
+            return found
 
         given = [self.model_key(start), inputs, self.matters(options), len(self.task.label_names)]
         given += [self.task.validation_key if choose else None, patience, stop_at, trainer_class.__qualname__]
         result: dict[str, Any] = self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
         return result
-
-    def _keep(self, trainer: Trainer, folder: Path) -> dict[str, Any]:
-        """Write model and tokenizer, remove checkpoints, and say how the training went."""
-        state = trainer.state
-        if is_main_process():
-            trainer.model.save_pretrained(folder)
-            trainer.processing_class.save_pretrained(folder)
-            self.clear(folder)
-        trainer.accelerator.wait_for_everyone()
-        found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
-        history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
-        if history:
-            found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
-        return found
 
     def reporting(self, folder: Path) -> dict[str, str]:
         """What reports call the training of a stage, where the run has a name."""
@@ -166,13 +150,11 @@ class Classifiers:
         )
         return np.asarray(np.exp(found))
 
+    def guess(self, name: str, rows: Dataset) -> NDArray[np.int64]:
+        """Number of the class that a model gives to each row, on this process alone."""
+        return self.probabilities(name, rows, distributed=False).argmax(axis=1)
+
     def degrees(self, name: str, rows: Dataset) -> NDArray[np.float32]:
         """Probability that a model gives to each row's label."""
         labels = np.asarray(list(rows[LABEL]), dtype=np.int64)
         return self.probabilities(name, rows)[np.arange(len(labels)), labels].astype(np.float32)
-
-
-def name_classes(config: Any, names: Sequence[str]) -> None:
-    """Give the classes of a model's configuration their names."""
-    config.id2label = dict(enumerate(names))
-    config.label2id = {name: number for number, name in enumerate(names)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,17 +12,15 @@ from datasets import Dataset
 
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.report.text import shown_name
-from hf_fairness.rows import column_values, text_columns
+from hf_fairness.rows import text_columns
 from hf_fairness.runs import content_key
-from hf_fairness.scores.class_labels import class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.trainers.ibadr.pool import label_counts
+from hf_fairness.trainers.training.pair_training import labelled_rows
 
 LABEL = "label"
-#: What data sets write where annotators did not agree on a label (SNLI, MNLI).
-UNLABELLED = (-1, "-1", "-")
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,15 @@ class PairTask:
         """Texts of rows, one list per column."""
         return [list(rows[name]) for name in self.columns]
 
+    def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row with the name of its label."""
+        return {**row, LABEL: self.label_names[row[LABEL]]}
+
     def describe(self) -> dict[str, Any]:
         """Sizes and labels of the sets, for the report."""
         sets = {"train": self.train, "validation": self.validation, "test": self.test}
         found: dict[str, Any] = {
-            name: {"n": len(rows), "labels": label_counts(rows[LABEL], self.label_names)}
+            name: {"n": len(rows), "labels": label_counts(list(rows[LABEL]), self.label_names)}
             for name, rows in sets.items()
             if rows is not None
         }
@@ -99,13 +99,7 @@ class PairTask:
                 "part of them. Set it to a small share of the rows."
             )
         config.label_shares(len(self.label_names))
-        return replace(self, train=_flat(rows))
-
-
-def label_counts(labels: Any, names: Sequence[str]) -> dict[str, int]:
-    """Rows of each label, by name."""
-    counts = Counter(int(label) for label in labels)
-    return {name: counts[number] for number, name in enumerate(names)}
+        return replace(self, train=rows)
 
 
 def read_task(
@@ -132,7 +126,7 @@ def read_task(
     names: Sequence[str] | None = arguments.class_names
     for title, rows in (("train", train), ("validation", validation), ("test", test)):
         if rows is not None:
-            found[title], names = read_rows(rows, columns, names, title, label_column=arguments.label_column)
+            found[title], names = labelled_rows(rows, columns, names, title, label_column=arguments.label_column)
             counts[f"n_{title}_unlabelled"] = len(rows) - len(found[title])
     rows = found["train"]
     if validation is None:
@@ -140,51 +134,7 @@ def read_task(
         cut = max(1, len(rows) // 10)
         found["validation"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
     counts = {name: n for name, n in counts.items() if n} | {"validation_held_out": validation is None}
-    return PairTask(rows, _flat(found["validation"]), found.get("test"), columns, list(names or ()), counts)
-
-
-def _flat(rows: Dataset) -> Dataset:
-    """Rows without a mapping of indices."""
-    return Dataset.from_dict(rows[:], features=rows.features)
-
-
-def read_rows(
-    rows: Dataset, columns: Sequence[str], names: Sequence[str] | None, title: str, *, label_column: str = LABEL
-) -> tuple[Dataset, list[str]]:
-    """Rows with the text columns and ``label``, those without a label left out with a warning; and names of the labels.
-
-    Args:
-        rows: with text columns and labels.
-        columns: text columns.
-        names: of the labels in the order of their numbers; None: those of the rows, or else the labels themselves.
-        title: of the rows, in messages.
-        label_column: column of the labels.
-
-    Raises:
-        ValueError: a column is missing, a row without text, a label that is not in the map.
-    """
-    missing = [name for name in (*columns, label_column) if name not in rows.column_names]
-    if missing:
-        raise ValueError(
-            f"The {title} rows have no column {missing[0]!r}; they have {', '.join(rows.column_names)}. Say which they "
-            "are with --text_column and --label_column."
-        )
-    values, what = column_values(rows, label_column), f"column {label_column!r} of the {title} rows"
-    kept = [place for place, value in enumerate(values) if value not in UNLABELLED]
-    own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
-    found = read_labels([values[place] for place in kept], what, names=own, rows=kept)
-    names = list(names or own or class_names(found))
-    labels = places(found, names, f"{what} (--class_names says what the classes are)", rows=kept)
-    if len(kept) < len(rows):
-        text = f"{len(rows) - len(kept)} of {len(rows)} {title} rows have no label (-1 or -) and are left out."
-        warnings.warn(text, FairnessWarning, stacklevel=4)
-        rows = rows.select(kept)
-    texts = {name: list(rows[name]) for name in columns}
-    for name, column in texts.items():
-        bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
-        if bad is not None:
-            raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
-    return Dataset.from_dict({**texts, LABEL: labels}), names
+    return PairTask(rows, found["validation"], found.get("test"), columns, list(names or ()), counts)
 
 
 @dataclass(frozen=True)

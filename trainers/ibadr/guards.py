@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ from numpy.typing import ArrayLike
 from hf_fairness.scores.intervals import Z, rates_of
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP
+from hf_fairness.utils import FairnessWarning
 
+#: How far from chance a judge's expected agreement must be for it to tell anything.
+JUDGE_MARGIN = 0.1
 #: Bins of a histogram of bias degrees, from 0 to 1.
 BINS = 10
 
@@ -167,3 +172,85 @@ def diversity(texts: Sequence[Sequence[str]], *, limit: int | None = None) -> di
         found[f"distinct_{size}"] = len(set(grams)) / len(grams) if grams else None
     words = sum(len(words) for row in rows for words in row)
     return {**found, "mean_words": words / len(rows) if rows else None, "n": len(rows)}
+
+
+def judge_of_labels(
+    right: ArrayLike, known: ArrayLike, degrees: ArrayLike, agreement: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What agreement a judge would reach on rows with true labels that are as biased as the samples, and what it tells.
+
+    Args:
+        right: whether the judge gives validation rows their label, shape (m,).
+        known: bias degrees of the validation rows, shape (m,).
+        degrees: bias degrees of the samples, by the same model, shape (n,).
+        agreement: of the samples with the judge, as :func:`label_agreement` gives it.
+
+    Returns:
+        ``validation_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from
+        chance; ``below_expected``: whether the samples reach less than half of what it is above chance, interval and
+        all.
+    """
+    expected = expected_agreement(right, known, degrees)
+    above = 0.0 if expected is None else expected - agreement["chance"]
+    ends = agreement["agreement_ci95"]
+    return {
+        "validation_accuracy": float(np.asarray(right, dtype=np.float64).mean()),
+        "expected_agreement": expected,
+        "can_tell": expected is None or abs(above) >= JUDGE_MARGIN,
+        "below_expected": above >= JUDGE_MARGIN and ends is not None and ends[1] < agreement["chance"] + above / 2,
+    }
+
+
+def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, Any], *, stop: bool) -> None:
+    """Warn where the labels of samples mean little.
+
+    Args:
+        where: begins the message.
+        agreement: of the samples with the judge, as :func:`label_agreement` gives it.
+        judge: as :func:`judge_of_labels` gives it.
+        stop: raise where they mean nothing to a judge that can tell.
+
+    Raises:
+        LabelsAtChanceError: they mean nothing, and ``stop`` is set.
+    """
+    text = (
+        f"{where}: the labels of {agreement['n']} samples agree with the judge's in {agreement['agreement']:.0%}, "
+        f"where chance gives {agreement['chance']:.0%}"
+    )
+    if judge["expected_agreement"] is not None:
+        text += f" and validation rows as biased as they are {judge['expected_agreement']:.0%}"
+    more = (
+        "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a larger one"
+    )
+    if agreement["at_chance"] and not judge["can_tell"]:
+        text += ". The judge follows the bias and cannot tell; give a better one with --judge_model."
+    elif agreement["at_chance"]:
+        text += f": the generator has not learned what the labels mean. {more}"
+        if stop:
+            raise LabelsAtChanceError(f"{text}; or set --check_agreement False. The pool holds the earlier rounds.")
+    elif judge["below_expected"]:
+        text += (
+            f": most say little, and a model that learns from them can get worse. {more}, one that was trained before, "
+            "or ask a good classifier which samples to keep (--confidence_from)."
+        )
+    if agreement["at_chance"] or judge["below_expected"]:
+        warnings.warn(text, FairnessWarning, stacklevel=2)
+
+
+def nothing_left(where: str, reasons: Sequence[str], max_new_tokens: int) -> str:
+    """Why no sample is new and readable, in words.
+
+    Args:
+        where: begins the message.
+        reasons: why each of the samples is left out.
+        max_new_tokens: length at which samples are cut.
+    """
+    counts = Counter(reasons)
+    parts = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+    cause = (
+        f"The generator does not end its samples within --max_new_tokens {max_new_tokens}: train it longer, or allow "
+        "more"
+        if counts.most_common(1)[0][0] == "unended"
+        else "Train the generator longer, on more rows, or draw from more of its distribution"
+    )
+    return f"{where}: none of {len(reasons)} samples is of use ({parts}). {cause}. The pool holds the earlier rounds."

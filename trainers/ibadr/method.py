@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import ClassLabel, Dataset
+from datasets import Dataset
 from transformers import AutoConfig
 
 from hf_fairness.measure.classifier.leakage import ngram_overlap
@@ -38,15 +38,15 @@ from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
 from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.scores.statistics import generator as random_generator
-from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, run_experiment
+from hf_fairness.trainers.experiment import Fitted, Found, Method, Plan, run_experiment
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
-from hf_fairness.trainers.ibadr.classifiers import Classifiers, name_classes
+from hf_fairness.trainers.ibadr.classifiers import Classifiers
 from hf_fairness.trainers.ibadr.config import IBADRConfig
-from hf_fairness.trainers.ibadr.data import LABEL, label_counts, read_task, sources
-from hf_fairness.trainers.ibadr.pool import write_rows
+from hf_fairness.trainers.ibadr.data import LABEL, read_task, sources
+from hf_fairness.trainers.ibadr.pool import write_pool
 from hf_fairness.trainers.ibadr.rounds import FIRST_SHALLOW, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
-from hf_fairness.trainers.ibadr.summary import CONVENTION, LIMITS, pictures, plans, tell
+from hf_fairness.trainers.ibadr.summary import ARMS, CONVENTION, LIMITS, pictures, smaller, tell
 from hf_fairness.trainers.training.bias_columns import add_bias_log_probs
 from hf_fairness.trainers.training.bias_trainers import PoETrainer
 from hf_fairness.utils import REPORT, check_packages, package_versions
@@ -135,7 +135,7 @@ class IBADR(Method):
         self.sources = sources(self.arguments, self.config, self.data["given"])
         self.models = Classifiers(self.run, self.config, self.task, self.sources)
         self.rounds = Rounds(self.models, self.data["anti_artefact"])
-        self.labelled = [replace(each, seed=self.seed) for each in self.data["sets"]]
+        self.labelled = [replace(each, seed=self.seed, guess=self.models.guess) for each in self.data["sets"]]
         self.made: dict[str, Any] = {"data": self.task.describe()}
 
     @property
@@ -151,9 +151,11 @@ class IBADR(Method):
         return found | {name: self.sources[role].name for name, role in roles.items()}
 
     def arms(self) -> list[Plan]:
-        """See `hf_fairness.trainers.ibadr.summary.plans`."""
+        """The classifiers that are wanted."""
         a = self.arguments
-        return list(plans(control=a.control, poe=a.poe, added_sizes=a.added_sizes))
+        wanted = {"control": a.control, "poe": a.poe, "ibadr_poe": a.poe}
+        base, refined, *others = (plan for plan in ARMS if wanted.get(plan.arm.name, True))
+        return [base, refined, *map(smaller, a.added_sizes or ()), *others]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one classifier; before that of the method come the rounds."""
@@ -184,17 +186,11 @@ class IBADR(Method):
 
     def _refine(self) -> Dataset:
         """The pool after all rounds, as a data set with its card; what was found on the way is kept for the report."""
-        task, n = self.task, len(self.task.train)
-        rounds = self.rounds()
+        task, rounds = self.task, self.rounds()
         pool, key = self.rounds.pool(self.config.rounds), self.rounds.pool_key(self.config.rounds)
 
         def work(folder: Path) -> dict[str, Any]:
-            file = folder / data_file("train")
-            file.parent.mkdir(parents=True)
-            write_rows(pool.cast_column(LABEL, ClassLabel(names=task.label_names)), file)
-            counts: dict[str, Any] = {"n": len(pool), "n_original": n, "n_added": len(pool) - n}
-            counts["labels"] = label_counts(pool[LABEL], task.label_names)
-            counts["labels_added"] = label_counts(pool[n:][LABEL], task.label_names)
+            counts = write_pool(pool, task.label_names, folder / data_file("train"), label_column=LABEL)
             dataset_card(self._derivation(counts, rounds)).save(folder / CARD)
             return counts
 
@@ -203,9 +199,8 @@ class IBADR(Method):
         iterations = np.asarray(pool["iteration"])
         for each in rounds:
             places = np.flatnonzero(iterations == each["round"])[: self.arguments.show_texts]
-            rows = [pool[int(place)] for place in places]
-            named = [{**row, LABEL: task.label_names[row[LABEL]]} for row in rows]
-            each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in named]
+            rows = [task.named(pool[int(place)]) for place in places]
+            each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in rows]
         self.made |= {"rounds": rounds, "pool": counts, **self._probes(pool, key)}
         return pool
 
@@ -221,7 +216,7 @@ class IBADR(Method):
             found = {side: partial_input(rows, label_column=LABEL, **how) for side, rows in sides.items()}
             added, theirs = (
                 pool.select(range(len(task.train), len(pool))),
-                {s.name: s.texts(task.columns) for s in others},
+                {each.name: each.texts() for each in others},
             )
             shared = ngram_overlap(added, theirs, columns=task.columns, whole_column=part) if theirs else {}
             return {"partial_input": found, "leakage": shared}
@@ -232,13 +227,6 @@ class IBADR(Method):
     def sets(self) -> list[LabelledSet]:
         """Validation, test and challenge sets."""
         return self.labelled
-
-    def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
-        """Keep the model's guesses, and score them."""
-        for each in self.labelled:
-            texts = each.texts(self.task.columns)
-            np.save(each.file(folder), self.models.probabilities(fitted.name, texts, distributed=False).argmax(axis=1))
-        return super().measure(fitted, sets, folder)
 
     def extras(self, found: Found) -> dict[str, Any]:
         """Rows, rounds, pool, and what the probes found."""
@@ -264,7 +252,8 @@ class IBADR(Method):
         """The classifier, its classes called as the labels are."""
         super().save(fitted, folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        name_classes(config, self.task.label_names)
+        config.id2label = dict(enumerate(self.task.label_names))
+        config.label2id = {name: number for number, name in config.id2label.items()}
         config.save_pretrained(folder)
 
     def about(self, record: Record) -> About:
@@ -287,20 +276,22 @@ class IBADR(Method):
 
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
         """Beside the classifier: the generator of its samples, and the pool that it was trained on."""
-        writer, about = self.run.folder(f"generator-{self.config.rounds}"), self._about_generator(record)
+        folder, about = self.run.folder(f"generator-{self.config.rounds}"), self._about_generator(record)
         bias = bias_section(record, of="the classifier that was trained on this pool")
-
-        def write_card(folder: Path, repo: str) -> None:
-            atomic_write_text(folder / CARD, artefact_card(about, repo))
-
-        def write_pool_card(folder: Path, repo: str) -> None:
-            made = self._derivation(self.made["pool"], self.made["rounds"])
-            dataset_card(replace(made, name=repo, repo_id=repo, bias=bias)).save(folder / CARD)
-
-        merged = writer / "merged" if self.config.generator_use_peft else writer
+        made = self._derivation(self.made["pool"], self.made["rounds"])
         return {
-            "generator": Artefact("model", merged, write_card, "Add the generator of IBADR's samples"),
-            "pool": Artefact("dataset", self.run.folder("pool"), write_pool_card, "Add the data refined by IBADR"),
+            "generator": Artefact(
+                "model",
+                folder / "merged" if self.config.generator_use_peft else folder,
+                lambda place, repo: atomic_write_text(place / CARD, artefact_card(about, repo)),
+                "Add the generator of IBADR's samples",
+            ),
+            "pool": Artefact(
+                "dataset",
+                self.run.folder("pool"),
+                lambda place, repo: dataset_card(replace(made, name=repo, repo_id=repo, bias=bias)).save(place / CARD),
+                "Add the data refined by IBADR",
+            ),
         }
 
     def _about_generator(self, record: Record) -> About:

@@ -118,6 +118,34 @@ def read_pool(original: Dataset, files: Iterable[str | os.PathLike[str]]) -> Dat
     return concatenate_datasets([original, *(read_rows(file) for file in files)])
 
 
+def write_pool(pool: Dataset, label_names: Sequence[str], file: Path, *, label_column: str = "label") -> dict[str, Any]:
+    """Write the pool as a data set whose labels have their names.
+
+    Args:
+        pool: original and added rows.
+        label_names: in the order of their numbers.
+        file: where to; its folder is made.
+        label_column: numbers of labels.
+
+    Returns:
+        ``n``, ``n_original``, ``n_added``; ``labels`` and ``labels_added``: rows of each label by name.
+    """
+    from datasets import ClassLabel
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(pool.cast_column(label_column, ClassLabel(names=list(label_names))), file)
+    labels, added = np.asarray(pool[label_column]), np.asarray(pool["iteration"]) > 0
+    sizes = {"n": len(pool), "n_original": int((~added).sum()), "n_added": int(added.sum())}
+    counts = {"labels": label_counts(labels, label_names), "labels_added": label_counts(labels[added], label_names)}
+    return {**sizes, **counts}
+
+
+def label_counts(labels: ArrayLike, names: Sequence[str]) -> dict[str, int]:
+    """Rows of each label, by name."""
+    counts = np.bincount(np.asarray(labels, dtype=np.int64), minlength=len(names)).tolist()
+    return dict(zip(names, counts, strict=True))
+
+
 def bias_groups(degrees: ArrayLike, n_groups: int) -> NDArray[np.int64]:
     """Group of each row by its bias degree.
 

@@ -5,9 +5,8 @@ The samples of a round are drawn, read, compared with the pool, judged, filtered
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,12 @@ from hf_fairness.trainers.ibadr.classifiers import Classifiers
 from hf_fairness.trainers.ibadr.data import LABEL
 from hf_fairness.trainers.ibadr.generator import generator_confidence, open_generator, save_generator, train_generator
 from hf_fairness.trainers.ibadr.guards import (
-    LabelsAtChanceError,
+    check_labels,
     degree_histogram,
     diversity,
-    expected_agreement,
+    judge_of_labels,
     label_agreement,
+    nothing_left,
 )
 from hf_fairness.trainers.ibadr.pool import (
     ACCEPTED,
@@ -39,13 +39,11 @@ from hf_fairness.trainers.ibadr.pool import (
     write_rows,
 )
 from hf_fairness.trainers.ibadr.sampling import sample
-from hf_fairness.utils import FairnessWarning, is_main_process
+from hf_fairness.utils import is_main_process
 
 DEGREES = "degrees.npy"
 #: Stages of classifiers that the rounds need: one trained on the original data, and its first shallow model.
 BASE, FIRST_SHALLOW = "base", "shallow-0"
-#: How far from chance a judge's expected agreement must be for it to tell anything.
-JUDGE_MARGIN = 0.1
 
 
 class Rounds:
@@ -227,7 +225,7 @@ class Rounds:
             reasons[place] = seen.add(drawn.texts[place], int(drawn.labels[place]))
         fresh = np.flatnonzero(reasons == "")
         if not len(fresh):
-            raise ValueError(_nothing_left(number, c.n_drawn, reasons, c.max_new_tokens))
+            raise ValueError(nothing_left(f"Round {number}", reasons.tolist(), c.max_new_tokens))
         every = pool_rows(
             list(zip(*drawn.texts, strict=True)),
             drawn.labels,
@@ -250,8 +248,16 @@ class Rounds:
         report = self._describe(rows, confidence, degrees, models.probabilities(judge, rows).argmax(axis=1), kept)
         report["counts"] = {"drawn": c.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
         known = degrees if shallow == FIRST_SHALLOW else models.degrees(FIRST_SHALLOW, rows)
-        report["judge"] = self._judge(report["agreement"]["before"], known, judge)
-        self._check(number, report, kept, confidence)
+        validation, agreement = task.validation, report["agreement"]["before"]
+        right = models.probabilities(judge, validation).argmax(axis=1) == np.asarray(list(validation[LABEL]))
+        report["judge"] = judge_of_labels(right, models.degrees(FIRST_SHALLOW, validation), known, agreement)
+        check_labels(f"Round {number}", agreement, report["judge"], stop=c.check_agreement)
+        if not kept.any():
+            raise ValueError(
+                f"Round {number}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
+                f"{c.confidence_from}; the highest is {confidence.max():.3f}. Lower --confidence_threshold, or ask "
+                "another model (--confidence_from). The pool holds the earlier rounds."
+            )
         if is_main_process():
             values = np.full(len(reasons), -1.0, dtype=np.float32)
             values[fresh] = confidence
@@ -299,79 +305,3 @@ class Rounds:
                 for side, places in sides.items()
             }
         return found
-
-    def _judge(self, before: Mapping[str, Any], degrees: NDArray[Any], judge: str) -> dict[str, Any]:
-        """What agreement the judge would reach on validation rows as biased as the samples, and what that tells.
-
-        Args:
-            before: agreement of the samples with the judge.
-            degrees: bias degrees of the samples under the first shallow model.
-            judge: stage or source of the judge.
-
-        Returns:
-            ``validation_accuracy`` of the judge; ``expected_agreement``; ``can_tell``: whether that is far enough from
-            chance; ``below_expected``: whether the samples reach less than half of what it is above chance, interval
-            and all.
-        """
-        known = self.task.validation
-        right = self.models.probabilities(judge, known).argmax(axis=1) == np.asarray(list(known[LABEL]))
-        expected = expected_agreement(right, self.models.degrees(FIRST_SHALLOW, known), degrees)
-        above = 0.0 if expected is None else expected - before["chance"]
-        ends = before["agreement_ci95"]
-        return {
-            "validation_accuracy": float(right.mean()),
-            "expected_agreement": expected,
-            "can_tell": expected is None or abs(above) >= JUDGE_MARGIN,
-            "below_expected": above >= JUDGE_MARGIN and ends is not None and ends[1] < before["chance"] + above / 2,
-        }
-
-    def _check(self, number: int, report: Mapping[str, Any], kept: NDArray[np.bool_], confidence: NDArray[Any]) -> None:
-        """Stop where the samples are of no use, and warn where they may be.
-
-        Raises:
-            LabelsAtChanceError: their labels mean nothing to a judge that can tell.
-            ValueError: none passes the filter.
-        """
-        c, found, judge = self.config, report["agreement"]["before"], report["judge"]
-        text = (
-            f"Round {number}: the labels of {found['n']} samples agree with the judge's in {found['agreement']:.0%}, "
-            f"where chance gives {found['chance']:.0%}"
-        )
-        if judge["expected_agreement"] is not None:
-            text += f" and validation rows as biased as they are {judge['expected_agreement']:.0%}"
-        more = "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a "
-        problem = ""
-        if found["at_chance"] and not judge["can_tell"]:
-            problem = ". The judge follows the bias and cannot tell; give a better one with --judge_model."
-        elif found["at_chance"]:
-            problem = f": the generator has not learned what the labels mean. {more}larger one."
-        elif judge["below_expected"]:
-            problem = (
-                f": most say little, and a model that learns from them can get worse. {more}larger one, one that was "
-                "trained before, or ask a good classifier which samples to keep (--confidence_from)."
-            )
-        if found["at_chance"] and judge["can_tell"] and c.check_agreement:
-            raise LabelsAtChanceError(
-                f"{text}{problem[:-1]}; or set --check_agreement False. The pool holds the earlier rounds."
-            )
-        if problem:
-            warnings.warn(f"{text}{problem}", FairnessWarning, stacklevel=2)
-        if not kept.any():
-            raise ValueError(
-                f"Round {number}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
-                f"{c.confidence_from}; the highest is {confidence.max():.3f}. Lower --confidence_threshold, or ask "
-                "another model (--confidence_from). The pool holds the earlier rounds."
-            )
-
-
-def _nothing_left(number: int, n: int, reasons: NDArray[Any], max_new_tokens: int) -> str:
-    """Why no sample is new and readable."""
-    counts = Counter(reasons.tolist())
-    parts = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
-    cause = (
-        f"The generator does not end its samples within --max_new_tokens {max_new_tokens}: train it longer, or allow "
-        "more"
-        if counts.most_common(1)[0][0] == "unended"
-        else "Train the generator longer, on more rows, or draw from more of its distribution"
-    )
-    return f"Round {number}: none of {n} samples is of use ({parts}). {cause}. The pool holds the earlier rounds."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from hf_fairness.runs import content_key
 from hf_fairness.scores.challenge import CHALLENGE_MEASURES, MEASURES
 from hf_fairness.scores.compare import paired_comparison
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
-from hf_fairness.trainers.ibadr.data import LABEL, PairTask, read_rows
+from hf_fairness.trainers.ibadr.data import LABEL, PairTask
+from hf_fairness.trainers.training.pair_training import labelled_rows
 
 _CHOSEN = "Models are chosen by it on these rows: it is somewhat too high."
 _ON_VALIDATION = replace(MEASURES["accuracy"], convention=f"{MEASURES['accuracy'].convention} {_CHOSEN}")
@@ -28,36 +29,34 @@ _ON_VALIDATION = replace(MEASURES["accuracy"], convention=f"{MEASURES['accuracy'
 class LabelledSet(EvalSet):
     """Rows to measure on.
 
-    A model's guesses are read from the folder of its scores, see :meth:`file`; two models are compared by whether they
-    are right, row by row.
+    Two models are compared by whether they are right, row by row.
 
     Attributes:
+        task: the data that models are trained on: their text columns and classes.
         rules: what counts as right.
         rows: mappings with ``label`` (a name), the text columns of ``columns``, and what divides the rows.
-        columns: the text columns in the order in which the models read them.
-        label_names: names of the classes of the models.
+        columns: the text columns of the rows in the order in which the models read them.
+        guess: from the name of an arm and texts to the number of the class of each, shape (n,).
         seed: of the resamples.
     """
 
     rules: ChallengeSet = field(default_factory=lambda: ChallengeSet(()))
-    rows: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
-    label_names: Sequence[str] = ()
+    task: PairTask | None = field(default=None, repr=False)
+    guess: Callable[[str, Dataset], NDArray[np.int64]] | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         clusters = [row.get("cluster") for row in self.rows]
         self.clusters = list(map(str, clusters)) if all(clusters) else None
-        self.key = content_key(self.rules, self.rows, list(self.columns), list(self.label_names), self.seed)
+        self.label_names = self.task.label_names if self.task else []
+        self.key = content_key(self.rules, self.rows, list(self.columns), self.label_names, self.seed)
 
-    def texts(self, names: Sequence[str]) -> Dataset:
-        """The texts, in columns of these names."""
-        columns = zip(names, self.columns, strict=True)
+    def texts(self) -> Dataset:
+        """The texts, in columns as those of the data."""
+        columns = zip(self.task.columns if self.task else (), self.columns, strict=True)
         return Dataset.from_dict({name: [row[own] for row in self.rows] for name, own in columns})
-
-    def file(self, folder: Path) -> Path:
-        """Where the number of the class that a model gives to each row is kept."""
-        return folder / f"{self.key}.npy"
 
     def right(self, guesses: NDArray[np.int64]) -> NDArray[np.float64]:
         """1 where a guess counts as right, shape (n,)."""
@@ -66,20 +65,23 @@ class LabelledSet(EvalSet):
         pairs = zip((names[guess] for guess in guesses), golds, strict=True)
         return np.array([float(guess == gold or guess in self.rules.accepts.get(gold, ())) for guess, gold in pairs])
 
-    def accuracy(self, guesses: Sequence[int], **options: Any) -> dict[str, Any]:
+    def accuracy(self, guesses: NDArray[np.int64], **options: Any) -> dict[str, Any]:
         """What `challenge_accuracy` says of guesses, by number."""
-        given: dict[str, Any] = {"predictions": guesses, "label_names": list(self.label_names), "seed": self.seed}
+        given: dict[str, Any] = {"predictions": guesses.tolist(), "label_names": self.label_names, "seed": self.seed}
         return challenge_accuracy(self.rows, dataset=self.rules, **given, **options)
 
     def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Accuracy over all rows, by gold label, and by what else the rows are divided by."""
-        found = self.accuracy(np.load(self.file(folder)).tolist())
+        assert self.guess is not None
+        guesses = self.guess(fitted.name, self.texts())
+        np.save(folder / f"{self.key}.npy", self.right(guesses))
+        found = self.accuracy(guesses)
         found["meta"] |= {"dataset": self.name, "model": fitted.name}
         return found
 
     def compare(self, one: Scored, other: Scored) -> dict[str, Any]:
         """The paired comparison of two models, by whole clusters where the rows have them."""
-        sides = [self.right(np.load(self.file(each.folder))) for each in (one, other)]
+        sides = [np.load(each.folder / f"{self.key}.npy") for each in (one, other)]
         return {"accuracy": paired_comparison(*sides, clusters=self.clusters, seed=self.seed)}
 
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
@@ -91,27 +93,6 @@ class LabelledSet(EvalSet):
                 title = f"{self.title}, {'gold label' if kind == 'label' else kind} {value}"
                 part = EvalSet(f"{self.name}/{kind}/{value}", self.declared, title, self.path, self.part)
                 yield from (replace(measure, detail=True) for measure in part.measures(found))
-
-    def check(self, task: PairTask) -> None:
-        """Look at the set before any model is trained: measure guesses.
-
-        Raises:
-            ValueError: it could not be measured, whatever a model says.
-        """
-        for name in self.label_names:
-            try:
-                self.rules.read_label(name)
-            except ValueError as error:
-                raise ValueError(
-                    f"{self.name}: the data have the label {name!r}, which the set does not know; it has "
-                    f"{', '.join(self.rules.labels)}. Say what the labels of the data are with --class_names, in the "
-                    f"order of their numbers; now they are {', '.join(self.label_names)}."
-                ) from error
-        try:
-            self.texts(task.columns)
-            self.accuracy([0] * len(self.rows), n_bootstrap=0)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{self.name}: {error}") from error
 
 
 def _parts(result: Mapping[str, Any]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
@@ -135,43 +116,44 @@ def labelled_sets(
         ValueError: a set of pairs for single texts, a label that is not in the map, labels of the data that a
             published set does not know, no such file.
     """
-    common: dict[str, Any] = {"label_names": task.label_names, "columns": task.columns}
     about: dict[str, Any] = {"title": "validation rows", "part": "validation", "declared": {"accuracy": _ON_VALIDATION}}
-    found = [LabelledSet("validation", **about, **_in_form(task, task.validation), **common)]
+    found = [_own(task, task.validation, "validation", about)]
     if task.test is not None:
-        about = {"title": "test rows", "declared": MEASURES}
-        found.append(LabelledSet("test", **about, **_in_form(task, task.test), **common))
+        found.append(_own(task, task.test, "test", {"title": "test rows", "declared": MEASURES}))
     for title, given in (challenge or {}).items():
-        about = {"title": f"challenge set {title}", "path": "challenge", "declared": CHALLENGE_MEASURES, **common}
-        name, _, _ = title.partition(":")
-        if name not in CHALLENGE_SETS:
-            labels = label_column if label_column in given.column_names else LABEL
-            rows, _ = read_rows(given, task.columns, task.label_names, title, label_column=labels)
-            more = [column for column in ("heuristic", "subcase", "cluster") if column in given.column_names]
-            for column in more if len(rows) == len(given) else []:
-                rows = rows.add_column(column, [str(value) for value in given[column]])
-            about |= _in_form(task, rows)
-        elif len(task.columns) != 2:
-            raise ValueError(f"{title} is a set of pairs; the data have the one text column {task.columns[0]!r}.")
-        else:
+        about = {"title": f"challenge set {title}", "path": "challenge", "declared": CHALLENGE_MEASURES}
+        if title.partition(":")[0] in CHALLENGE_SETS:
             columns = ("hypothesis", "premise") if hypothesis_first else ("premise", "hypothesis")
-            about |= {"rules": CHALLENGE_SETS[name], "rows": _published(title, given), "columns": columns}
-        found.append(LabelledSet(title, **about))
-    for each in found:
-        each.check(task)
+            found.append(_published(task, given, title, {**about, "columns": columns}))
+            continue
+        labels = label_column if label_column in given.column_names else LABEL
+        rows, _ = labelled_rows(given, task.columns, task.label_names, title, label_column=labels)
+        more = [column for column in ("heuristic", "subcase", "cluster") if column in given.column_names]
+        for column in more if len(rows) == len(given) else []:
+            rows = rows.add_column(column, [str(value) for value in given[column]])
+        found.append(_own(task, rows, title, about))
     return found
 
 
-def _in_form(task: PairTask, rows: Dataset) -> dict[str, Any]:
-    """Rules and rows of a set in the form of the data."""
+def _own(task: PairTask, rows: Dataset, name: str, about: Mapping[str, Any]) -> LabelledSet:
+    """A set in the form of the data."""
     by = tuple(column for column in ("heuristic", "subcase") if column in rows.column_names)
-    named = [{**row, LABEL: task.label_names[row[LABEL]]} for row in rows]
-    return {"rules": ChallengeSet(labels=tuple(task.label_names), by=by), "rows": named}
+    rules, named = ChallengeSet(tuple(task.label_names), by=by), list(map(task.named, rows))
+    return LabelledSet(name, **about, rules=rules, rows=named, columns=task.columns, task=task)
 
 
-def _published(title: str, given: Any) -> list[Mapping[str, Any]]:
-    """Rows of a published set."""
+def _published(task: PairTask, given: Any, title: str, about: Mapping[str, Any]) -> LabelledSet:
+    """A published set of pairs; guesses are measured before any model is trained."""
+    name = title.partition(":")[0]
+    if len(task.columns) != 2:
+        raise ValueError(f"{title} is a set of pairs; the data have the one text column {task.columns[0]!r}.")
     try:
-        return challenge_rows(given, title.partition(":")[0])
-    except ValueError as error:
-        raise ValueError(f"{title}: {error}") from error
+        rows = challenge_rows(given, name)
+        found = LabelledSet(title, **about, rules=CHALLENGE_SETS[name], rows=rows, task=task)
+        guesses = np.zeros(len(rows), dtype=np.int64)
+        found.accuracy(guesses, n_bootstrap=0)
+        found.right(guesses)
+    except (ValueError, KeyError) as error:
+        names = ", ".join(task.label_names)
+        raise ValueError(f"{title}: {error} (The data have the labels {names}; see --class_names.)") from error
+    return found

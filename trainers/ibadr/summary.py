@@ -31,6 +31,28 @@ FATE_KINDS = {
     "not new": ("in_pool", "in_pool_other_label", "repeated", "repeated_other_label"),
     "not readable": ("unended", "wrong_parts", "empty_text", "broken_text"),
 }
+#: Numbers of a round, and where they stand in what it found.
+NUMBERS = {
+    "pool before: mean bias degree": ("pool", "mean"),
+    "agreement of validation rows as biased, with true labels": ("judge", "expected_agreement"),
+    "new ones: agreement with the judge": ("agreement", "before", "agreement"),
+    "new ones: by chance": ("agreement", "before", "chance"),
+    "new ones: kappa": ("agreement", "before", "kappa"),
+    "new ones: mean bias degree": ("degrees", "before", "mean"),
+    "new ones: anti-artefact share": ("anti_artefact", "before", "anti_artefact_share"),
+    "added ones: agreement with the judge": ("agreement", "after", "agreement"),
+    "added ones: by chance": ("agreement", "after", "chance"),
+    "added ones: kappa": ("agreement", "after", "kappa"),
+    "added ones: mean bias degree": ("degrees", "after", "mean"),
+    "added ones: anti-artefact share": ("anti_artefact", "after", "anti_artefact_share"),
+    "as many original rows: distinct 1-grams": ("diversity", "original", "distinct_1"),
+    "as many original rows: distinct 2-grams": ("diversity", "original", "distinct_2"),
+    "as many original rows: distinct 3-grams": ("diversity", "original", "distinct_3"),
+    "added ones: distinct 1-grams": ("diversity", "after", "distinct_1"),
+    "added ones: distinct 2-grams": ("diversity", "after", "distinct_2"),
+    "added ones: distinct 3-grams": ("diversity", "after", "distinct_3"),
+    "generator: mean loss per token": ("generator", "loss"),
+}
 LIMITS = (
     "Intervals are over the rows at hand, not over other trainings: two seeds can differ by more. Read a difference "
     "beside the control, which was trained for as many steps.",
@@ -51,21 +73,28 @@ CONVENTION = (
 )
 
 
-def plans(*, control: bool = True, poe: bool = False, added_sizes: Sequence[int] | None = None) -> Iterator[Plan]:
-    """The models that are trained."""
-    yield Plan(Arm("base", "base", "original", "trained on the original rows"))
-    about = "trained on the original and the added rows"
-    yield Plan(Arm("ibadr", "IBADR", "method", about), ("base",), ("base", "control"))
-    for size in added_sizes or ():
-        title, about = f"IBADR, {size:,} added rows", f"trained on the original rows and {size:,} of the added ones"
-        yield Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",))
-    if control:
-        about = "trained on the original rows for as many steps as IBADR"
-        yield Plan(Arm("control", "control", "control", about), ("ibadr",))
-    if poe:
-        about = "product of experts with the shallow model, on the {} rows"
-        yield Plan(Arm("poe", "PoE", "rival", about.format("original")), ("ibadr",), ("base",))
-        yield Plan(Arm("ibadr_poe", "IBADR + PoE", "variant", about.format("refined")), ("ibadr",), ("ibadr",))
+#: The models that are trained.
+ARMS = (
+    Plan(Arm("base", "base", "original", "trained on the original rows")),
+    Plan(Arm("ibadr", "IBADR", "method", "trained on the original and the added rows"), ("base",), ("base", "control")),
+    Plan(Arm("control", "control", "control", "trained on the original rows for as many steps as IBADR"), ("ibadr",)),
+    Plan(
+        Arm("poe", "PoE", "rival", "product of experts with the shallow model, on the original rows"),
+        ("ibadr",),
+        ("base",),
+    ),
+    Plan(
+        Arm("ibadr_poe", "IBADR + PoE", "variant", "product of experts with the shallow model, on the refined rows"),
+        ("ibadr",),
+        ("ibadr",),
+    ),
+)
+
+
+def smaller(size: int) -> Plan:
+    """The classifier on the original rows and so many of the added ones."""
+    about = f"trained on the original rows and {size:,} of the added ones"
+    return Plan(Arm(f"ibadr_{size}", f"IBADR, {size:,} added rows", "variant", about), ("ibadr",))
 
 
 def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,41 +126,31 @@ def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any
 
 def rounds_table(rounds: Sequence[Mapping[str, Any]]) -> Table:
     """What became of the samples of each round, and how they are."""
+    fates = {title: [each["counts"].get(fate) for each in rounds] for fate, title in FATES.items()}
     rows = [("samples", *(f"round {each['round']}" for each in rounds))]
-
-    def add(title: str, *path: str) -> None:
-        found = [reduce(mapping, path[:-1], each) for each in rounds]
-        if any(path[-1] in each for each in found):
-            rows.append((title, *(_cell(each, path[-1]) for each in found)))
-
-    add("pool before: mean bias degree", "pool", "mean")
-    for fate, title in FATES.items():
-        if any(fate in each["counts"] for each in rounds):
-            rows.append((title, *(f"{each['counts'].get(fate, 0):,}" for each in rounds)))
-    for side, when in (("before", "new ones"), ("after", "added ones")):
-        for key, title in (("agreement", "agreement with the judge"), ("chance", "by chance"), ("kappa", "kappa")):
-            add(f"{when}: {title}", "agreement", side, key)
-        if side == "before":
-            add(f"{when}: by validation rows as biased, with true labels", "judge", "expected_agreement")
-        add(f"{when}: mean bias degree", "degrees", side, "mean")
-        add(f"{when}: anti-artefact share", "anti_artefact", side, "anti_artefact_share")
-    for key, title in (("original", "as many original rows"), ("after", "added ones")):
-        for size in (1, 2, 3):
-            add(f"{title}: distinct {size}-grams", "diversity", key, f"distinct_{size}")
-    add("generator: mean loss per token", "generator", "loss")
+    rows += [(title, *(f"{n or 0:,}" for n in found)) for title, found in fates.items() if any(found)]
+    for title, (*path, key) in NUMBERS.items():
+        entries = [reduce(mapping, path, each) for each in rounds]
+        if any(key in each for each in entries):
+            rows.append((title, *(_cell(each, key) for each in entries)))
     note = "Bias degree: probability that the shallow model gives to the label of a row. The judge was itself trained "
     return Table("Samples, round by round", tuple(rows), f"{note}on the biased data.")
 
 
 def guard_table(extras: Mapping[str, Any]) -> Table:
     """The partial-input probe, and what added rows share with test and challenge sets."""
-    rows = [("what", "value")]
-    for side, title in (("original", "original rows"), ("pool", "pool")):
-        if found := mapping(extras["partial_input"], side):
-            rows.append((f"partial input, {title}: accuracy", _cell(found, "accuracy")))
-            rows.append((f"partial input, {title}: above the majority (0)", _cell(found, "gain")))
-    for name, found in mapping(extras["leakage"], "by_set").items():
-        rows.append((f"added rows that share text with {name} (0)", _cell(found, "leak_share")))
+    probes, leaks = extras["partial_input"], mapping(extras["leakage"], "by_set")
+    numbers = {"accuracy": "accuracy", "gain": "above the majority (0)"}
+    sides = {side: words for side, words in (("original", "original rows"), ("pool", "pool")) if side in probes}
+    rows = [
+        ("what", "value"),
+        *(
+            (f"partial input, {words}: {what}", _cell(probes[side], key))
+            for side, words in sides.items()
+            for key, what in numbers.items()
+        ),
+        *((f"added rows that share text with {name} (0)", _cell(leak, "leak_share")) for name, leak in leaks.items()),
+    ]
     note = "Partial input: a classifier that reads one text of the two only. Ideal values stand in parentheses."
     return Table("What one text gives away, and what added rows share with test sets", tuple(rows), note)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,13 @@ from hf_fairness.rows import column_values, text_columns
 from hf_fairness.scores import class_labels
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.length_groups import length_grouped
+from hf_fairness.trainers.training.stopping import StopAt
+from hf_fairness.utils import FairnessWarning, is_main_process
 
 #: Columns of numbers that methods read beside the tokens.
 METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs")
+#: What data sets write where annotators did not agree on a label (SNLI, MNLI).
+UNLABELLED = (-1, "-1", "-")
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
 DEFAULTS: dict[str, Any] = {
     "save_strategy": "no",
@@ -70,7 +75,6 @@ def open_pair_classifier(
     elif is_a(source, "transformers", "PretrainedConfig"):
         config = copy.deepcopy(source)
         config.num_labels = len(label_names)
-        config.id2label, config.label2id = names["id2label"], names["label2id"]
         model = trainable("AutoModelForSequenceClassification", config)
     else:
         model = copy.deepcopy(source)
@@ -78,6 +82,7 @@ def open_pair_classifier(
             raise ValueError(
                 f"{type(model).__name__} is no classifier of the {len(label_names)} labels {', '.join(label_names)}."
             )
+    model.config.id2label, model.config.label2id = names["id2label"], names["label2id"]
     tokenizer = find_tokenizer(source, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -199,6 +204,50 @@ def train_pair_classifier(
     return trainer.model.eval()
 
 
+def train_into(
+    folder: Path,
+    model: Any,
+    tokenizer: Any,
+    train: Dataset,
+    *,
+    stop_at: int | None = None,
+    training_arguments: Mapping[str, Any],
+    **options: Any,
+) -> dict[str, Any]:
+    """Train a classifier and keep it in a folder; a training that was killed goes on from its checkpoints there.
+
+    All processes of a launch call it. Checkpoints, and what the training logged, are left in ``checkpoints``.
+
+    Args:
+        folder: where to.
+        model: live classifier.
+        tokenizer: of the model.
+        train: rows.
+        stop_at: step after which training ends, within the schedule of the arguments.
+        training_arguments: without ``output_dir``.
+        options: of :func:`pair_trainer`.
+
+    Returns:
+        ``n_rows``, ``steps``, ``epochs``; with rows to evaluate on ``max_steps``, ``eval_steps`` and ``history``: steps
+        and accuracies.
+    """
+    place = folder / "checkpoints"
+    callbacks = [] if stop_at is None else [StopAt(stop_at)]
+    arguments = {**training_arguments, "output_dir": str(place)}
+    trainer = pair_trainer(model, tokenizer, train, training_arguments=arguments, callbacks=callbacks, **options)
+    trainer.train(resume_from_checkpoint=last_whole_checkpoint(place))
+    if is_main_process():
+        trainer.model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    trainer.accelerator.wait_for_everyone()
+    state = trainer.state
+    found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
+    history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
+    if history:
+        found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
+    return found
+
+
 def class_log_probabilities(
     model: Any,
     tokenizer: Any,
@@ -284,6 +333,45 @@ def gold_confidence(
     if labels.max() >= log_probabilities.shape[1]:
         raise ValueError(f"There is a label {labels.max()}, and the model has {log_probabilities.shape[1]} classes.")
     return np.exp(log_probabilities[np.arange(len(labels)), labels]).astype(np.float32)
+
+
+def labelled_rows(
+    rows: Dataset, columns: Sequence[str], names: Sequence[str] | None, title: str, *, label_column: str = "label"
+) -> tuple[Dataset, list[str]]:
+    """Rows with the text columns and ``label``, those without a label left out with a warning; and names of the labels.
+
+    Args:
+        rows: with text columns and labels.
+        columns: text columns.
+        names: of the labels in the order of their numbers; None: those of the rows, or else the labels themselves.
+        title: of the rows, in messages.
+        label_column: column of the labels.
+
+    Raises:
+        ValueError: a column is missing, a row without text, a label that is not in the map.
+    """
+    missing = [name for name in (*columns, label_column) if name not in rows.column_names]
+    if missing:
+        raise ValueError(
+            f"The {title} rows have no column {missing[0]!r}; they have {', '.join(rows.column_names)}. Say which they "
+            "are with --text_column and --label_column."
+        )
+    values, what = column_values(rows, label_column), f"column {label_column!r} of the {title} rows"
+    kept = [place for place, value in enumerate(values) if value not in UNLABELLED]
+    own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
+    found = class_labels.read_labels([values[place] for place in kept], what, names=own, rows=kept)
+    names = list(names or own or class_labels.class_names(found))
+    labels = class_labels.places(found, names, f"{what} (--class_names says what the classes are)", rows=kept)
+    if len(kept) < len(rows):
+        text = f"{len(rows) - len(kept)} of {len(rows)} {title} rows have no label (-1 or -) and are left out."
+        warnings.warn(text, FairnessWarning, stacklevel=4)
+        rows = rows.select(kept)
+    texts = {name: list(rows[name]) for name in columns}
+    for name, column in texts.items():
+        bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
+        if bad is not None:
+            raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
+    return Dataset.from_dict({**texts, "label": labels}), names
 
 
 def encode_rows(

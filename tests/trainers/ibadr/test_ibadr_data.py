@@ -109,7 +109,7 @@ def test_published_sets_and_own_ones(case, tmp_path):
     assert [row["label"] for row in again.rows] == [row["label"] for row in sets[2].rows]
     assert again.key == sets[2].key != sets[0].key
     assert [each.name for each in sets] == ["validation", "hans:a", "mine"]
-    assert sets[1].texts(("premise", "hypothesis"))[0] == {"premise": "h", "hypothesis": "p"}
+    assert sets[1].texts()[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
         assert sets[1].right(np.array([task.label_names.index(guess)])).tolist() == [right]
     assert sets[2].clusters == ["c"] * len(own)
