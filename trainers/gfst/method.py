@@ -294,7 +294,7 @@ class GFSTMethod(PairStages):
             given, n_given = self.initial_training.get("steps", given), self.counts["parallel"]["kept"]
         else:
             epochs, n_given = self.arguments.finetune_num_train_epochs, n_gfst
-            given = 0 if self.arguments.trains_initial else given  # else max_steps was that of the initial model
+            given = 0 if self.arguments.trains_initial else given  # a trained initial model took max_steps for itself
         rate = given / n_given if given > 0 else epochs / self._step_rows()
         return max(1, round(rate * n))
 
