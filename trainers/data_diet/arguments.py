@@ -184,7 +184,7 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
     )
     features_cache: str | None = field(
         default=None,
-        metadata={"help": "Folder for vectors of texts that several searches share (fast mode); default: none."},
+        metadata={"help": "Folder for vectors that searches on the same texts share (fast mode); default: none."},
     )
 
     def __post_init__(self) -> None:

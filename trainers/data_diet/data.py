@@ -205,7 +205,10 @@ def prepare(
     labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
     texts = {name: _column(rows, text_column, name, "--text_column") for name, rows in sets.items()}
     known = getattr(train.features[column], "names", None)
-    classes = _classes(labels["train"], known, column)
+    occurring = class_names(labels["train"])
+    classes = occurring if known is None else [name for name in known if name in occurring]
+    if len(classes) < 2:
+        raise ValueError(f"Column {column!r} holds {len(classes)} kinds of labels; a classifier needs two or more.")
     positive = _positive(classes, arguments.positive_label, known)
     numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
     parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items()}
@@ -261,15 +264,6 @@ def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column")
     return read_labels(
         values, f"Column {column!r} of the {name} set", names=getattr(rows.features[column], "names", None)
     )
-
-
-def _classes(labels: Sequence[Label], names: Sequence[str] | None, column: str) -> list[str]:
-    """Names of the labels that occur, in the order of the ClassLabel where there is one."""
-    found = class_names(labels)
-    found = [name for name in names if name in found] if names is not None else found
-    if len(found) < 2:
-        raise ValueError(f"Column {column!r} holds {len(found)} kinds of labels; a classifier needs two or more.")
-    return found
 
 
 def _positive(classes: Sequence[str], wanted: str | None, names: Sequence[str] | None) -> int:

@@ -17,7 +17,7 @@ from hf_fairness._opening import find_tokenizer
 from hf_fairness.encoders import as_encoder
 from hf_fairness.measure.classifier.importance import example_scores, logits_of
 from hf_fairness.measure.classifier.pairs import read_pairs
-from hf_fairness.runs import atomic_write_bytes, atomic_write_json
+from hf_fairness.runs import atomic_write_bytes, atomic_write_json, remove_left_overs
 from hf_fairness.scores.importance import el2n, forgetting, ge
 from hf_fairness.trainers.data_diet.arguments import OF_TRAINER, DataDietArguments
 from hf_fairness.trainers.data_diet.data import DietData, Rows
@@ -102,6 +102,7 @@ def encode(model: str, texts: Sequence[str], *, device: str | None, cached: Path
         stream = io.BytesIO()
         np.save(stream, vectors)
         atomic_write_bytes(cached, stream.getvalue())
+        remove_left_overs(cached.parent, shared=True)
     return vectors, True
 
 

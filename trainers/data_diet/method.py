@@ -39,6 +39,7 @@ from hf_fairness.trainers.data_diet.choice import cautions, stability, summarize
 from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare
 from hf_fairness.trainers.data_diet.grid import Cell, all_cells, rows_of, run_grid
 from hf_fairness.trainers.data_diet.learners import FEATURES, HEAD, FullLearner, HeadLearner, Learner, encode
+from hf_fairness.trainers.data_diet.pruned import Pruned
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
 
@@ -189,16 +190,24 @@ class DataDiet(Method):
         return summary.plans(self.search["table"], self.best)
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
-        """What the grid has trained; of the fairest ranking also the model of the first seed, trained once more."""
+        """What the grid has trained; of the fairest ranking also the model of the first seed, trained once more.
+
+        Beside the model lies which rows it was trained on: of the examples, then of the counterfactuals that there are.
+        """
         line = self.search["table"][name]
         key, training = [self.run.key("grid"), line["cell"]], summary.trained_on(name, line)
         if name != self.best:
             return Fitted(name, key, training=training)
 
-        def work(folder: Path) -> int:
+        def work(folder: Path) -> dict[str, Any]:
             logger.info("Training the chosen cell: %s.", line["cell"])
-            self.learner.save(self.chosen_rows, self.seed, folder)
-            return len(self.chosen_rows)
+            rows, n = self.chosen_rows, self.diet.n
+            self.learner.save(rows, self.seed, folder)
+            pool = np.concatenate([np.arange(n), n + np.flatnonzero(self.diet.train.changed)])
+            report = {"cell": line["cell"], "kept_rows": len(rows), "kept_counterfactuals": int((rows >= n).sum())}
+            scores = {each: values[0] for each, values in self.scores.items() if not each.startswith("ge_")}
+            Pruned(np.isin(pool, rows), scores, report).save(folder)
+            return report
 
         inputs = [self.run.key("scores"), line["cell"], self.arguments.counterfactual_base, self.diet.classes]
         self.run.stage("chosen", work, inputs=inputs)
