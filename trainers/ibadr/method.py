@@ -114,8 +114,8 @@ def run_ibadr(
     task.enough(arguments.max_rows, config, config.seed)
     given = {"model": model, "generator": generator, "shallow": shallow}
     sources(arguments, config, given)
-    how: dict[str, Any] = {"hypothesis_first": arguments.hypothesis_first, "label_column": arguments.label_column}
-    sets = labelled_sets(task, challenge, **how)
+    first, column = arguments.hypothesis_first, arguments.label_column
+    sets = labelled_sets(task, challenge, hypothesis_first=first, label_column=column)
     return run_experiment(IBADR, arguments, config, task=task, sets=sets, given=given, anti_artefact=anti_artefact)
 
 
@@ -159,12 +159,11 @@ class IBADR(Method):
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one classifier; before that of the method come the rounds."""
-        rows, key = self.task.train, [self.task.train_key]
         options: dict[str, Any] = {}
         if name == "ibadr":
-            self.pool = self._refine()
-        if name.startswith("ibadr"):
-            rows, key = self.pool, self.rounds.pool_key(self.config.rounds)
+            self._refine()
+        rounds = self.config.rounds if name.startswith("ibadr") else 0
+        rows, key = self.rounds.pool(rounds), self.rounds.pool_key(rounds)
         if name == "control":
             like = fitted["ibadr"].training
             steps = {"max_steps": like["max_steps"], "eval_strategy": "steps", "eval_steps": like["eval_steps"]}
@@ -184,8 +183,8 @@ class IBADR(Method):
         how = {"columns": self.task.columns, "label_column": LABEL, "label_names": self.models.numbers}
         return add_bias_log_probs(rows, str(self.run.folder(FIRST_SHALLOW)), **how, device=self.config.device)
 
-    def _refine(self) -> Dataset:
-        """The pool after all rounds, as a data set with its card; what was found on the way is kept for the report."""
+    def _refine(self) -> None:
+        """Carry out the rounds, write the pool as a data set with its card, and keep what the report says of both."""
         task, rounds = self.task, self.rounds()
         pool, key = self.rounds.pool(self.config.rounds), self.rounds.pool_key(self.config.rounds)
 
@@ -202,26 +201,23 @@ class IBADR(Method):
             rows = [task.named(pool[int(place)]) for place in places]
             each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in rows]
         self.made |= {"rounds": rounds, "pool": counts, **self._probes(pool, key)}
-        return pool
 
     def _probes(self, pool: Dataset, key: Sequence[str]) -> Any:
         """What one text of a pair gives away of the label, and what added rows share with test and challenge sets."""
-        task, pair = self.task, len(self.task.columns) == 2
-        part = task.columns[0] if self.arguments.hypothesis_first else task.columns[-1]
+        task, part = self.task, self.task.columns[0 if self.arguments.hypothesis_first else -1]
         others = [each for each in self.labelled if each.name != "validation"]
+        probed = self.arguments.probe and len(task.columns) == 2
 
         def work(folder: Path) -> dict[str, Any]:
             how: dict[str, Any] = {"column": part, "full_columns": None, "max_rows": PROBE_ROWS, "seed": self.seed}
-            sides = {"original": task.train, "pool": pool} if pair and self.arguments.probe else {}
-            found = {side: partial_input(rows, label_column=LABEL, **how) for side, rows in sides.items()}
-            added, theirs = (
-                pool.select(range(len(task.train), len(pool))),
-                {each.name: each.texts() for each in others},
-            )
+            sides = {"original": task.train, "pool": pool} if probed else {}
+            theirs = {each.name: each.texts() for each in others}
+            added = pool.select(range(len(task.train), len(pool)))
             shared = ngram_overlap(added, theirs, columns=task.columns, whole_column=part) if theirs else {}
+            found = {side: partial_input(rows, label_column=LABEL, **how) for side, rows in sides.items()}
             return {"partial_input": found, "leakage": shared}
 
-        inputs = [key, part, self.arguments.probe, self.seed, [[each.name, each.key] for each in others]]
+        inputs = [key, part, probed, self.seed, [[each.name, each.key] for each in others]]
         return self.run.stage("probes", work, inputs=inputs)
 
     def sets(self) -> list[LabelledSet]:

@@ -176,7 +176,8 @@ class Rounds:
         """Draw samples, leave out what is of no use, and write what the pool grows by."""
         models, confidence_from = self.models, self.config.confidence_from
         judge = "judge" if "judge" in models.sources else BASE
-        confident = {"shallow": shallow, "main": BASE, "generator": None}.get(confidence_from, "filter")
+        own = {"shallow": shallow, "main": BASE, "generator": f"generator-{number}"}
+        confident = own.get(confidence_from, "filter")
 
         def work(folder: Path) -> dict[str, Any]:
             model, layout = self._open_generator(number)
@@ -185,19 +186,18 @@ class Rounds:
             PartialState().wait_for_everyone()
             return found
 
-        asked = [name for name in (judge, confident) if name is not None]
-        keys = [self.run.key(f"generator-{number}"), self.run.key(shallow), *map(models.model_key, asked)]
+        keys = [models.model_key(name) for name in (f"generator-{number}", shallow, judge, confident)]
         how = self._settings(
             "n_drawn temperature top_p label_distribution low_indicators confidence_from confidence_threshold "
             "check_agreement seed max_new_tokens"
         )
         how += [self.task.validation_key, self.anti_artefact is not None]
-        how += [self.task.label_names if name in models.sources else None for name in asked]
+        how += [self.task.label_names if name in models.sources else None for name in (judge, confident)]
         inputs = [keys, self.pool_key(number - 1), how]
         return self.run.stage(f"samples-{number}", work, inputs=inputs, collective=True)
 
     def draw(
-        self, writer: tuple[Any, Any], folder: Path, *, number: int, shallow: str, judge: str, confident: str | None
+        self, writer: tuple[Any, Any], folder: Path, *, number: int, shallow: str, judge: str, confident: str
     ) -> dict[str, Any]:
         """Draw the samples of a round, write those that the pool grows by, and say what became of all.
 
@@ -207,7 +207,7 @@ class Rounds:
             number: of the round.
             shallow: stage of the shallow model.
             judge: stage or source of the classifier that says what label a sample has.
-            confident: stage or source whose confidence the filter asks; None: the generator.
+            confident: stage or source whose confidence the filter asks; that of the generator asks the writer.
 
         Returns:
             ``counts``, ``labels`` (rows of each number), ``agreement`` before and after the filter, ``degrees``
@@ -239,7 +239,7 @@ class Rounds:
         rows = every.select(fresh)
         degrees = models.degrees(shallow, rows)
         confidence = degrees
-        if confident is None:
+        if confident == f"generator-{number}":
             confidence = generator_confidence(*writer, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
         elif confident != shallow:
             confidence = models.degrees(confident, rows)
