@@ -180,6 +180,7 @@ class Command:
         common: inherited options that ``--help`` shows beside those that all methods share.
         defaults: what the command has in the place of defaults of the dataclasses.
         demo: settings that the option ``demo`` brings; what the user gives wins over them.
+        refused: options that other commands have and this one cannot, with the reason.
     """
 
     description: str
@@ -193,6 +194,7 @@ class Command:
     common: Sequence[str] = ()
     defaults: Callable[[], Mapping[str, Any]] = _nothing
     demo: Mapping[str, Any] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_sweep(texts: Sequence[str] | None, names: Collection[str]) -> dict[str, list[str]]:

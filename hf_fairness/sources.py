@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hf_fairness._keys import content_key
 from hf_fairness.arguments import DataArguments, HeldOutArguments
 
 if TYPE_CHECKING:
@@ -173,13 +174,26 @@ def _open(source: str, config: str | None, split: str | None, flags: Flags) -> D
     return _load(source, config, split, flags)
 
 
+def _own_cache(folder: Path) -> str:
+    """Where a folder is cached: a place for these very files.
+
+    `datasets` 5.2 caches a folder whose card names configurations by the name of the folder and of the configuration:
+    another folder of that name, or the same one with other rows, would be read from what the first one left.
+    """
+    from datasets import config
+
+    files = [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in folder.rglob("*") if file.is_file()]
+    return str(Path(config.HF_DATASETS_CACHE) / f"folder-{content_key(str(folder.resolve()), sorted(files))[:16]}")
+
+
 def _load(source: str, config: str | None, split: str | None, flags: Flags) -> Dataset | DatasetDict:
     """A folder or an id of the Hub with `datasets`; what is missing or wrong is said with its flag."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
+    cache = _own_cache(Path(source)) if Path(source).is_dir() else None
     try:
-        return load_dataset(source, config, split=split)
+        return load_dataset(source, config, split=split, cache_dir=cache)
     except ValueError as error:
         text = str(error).strip()
         for flag, what, signs in (

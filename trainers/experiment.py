@@ -674,7 +674,8 @@ def sweep_table(records: Mapping[str, Record]) -> Table:
         for arm in record.arms:
             values = [by_id[m.id].values.get(arm.name) if m.id in by_id else None for m in shown]
             texts = [format_value(value.value, value.ci95) if value else "" for value in values]
-            if all((arm.title, *texts) != row[1:] for row in rows):  # what the setting does not touch stands once
+            known = arm.role == "original" and any((arm.title, *texts) == row[1:] for row in rows)
+            if not known:  # an original that the setting does not touch stands once
                 rows.append((label, arm.title, *texts))
     return Table(
         "Sweep", tuple(rows), "All else is alike in all rows. Brackets: 95 % intervals; small differences are noise."

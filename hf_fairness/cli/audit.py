@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,6 +36,18 @@ EPILOG = """examples:
 Quote the word-clustered p-value of SEAT: the published one takes sentences of one word for independent. A CCED of 0
 means equal distances, and the group may still be read from the embedding: see the probe.
 """
+
+
+#: What commands have that train, and this one cannot.
+REFUSED = {
+    **dict.fromkeys(
+        ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "use_peft", "report_to", "control"),
+        "an audit trains nothing, it measures a model as it is",
+    ),
+    "n_seeds": "nothing is trained; --seed is that of the resamples, and the intervals say how far they matter",
+    "sweep": "an audit has one setting; call it once for each model or text, into a folder of its own",
+    "resume": "an audit is done in one go, in a minute or two",
+}
 
 
 @dataclass(kw_only=True)
@@ -102,7 +115,10 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         description=DESCRIPTION,
         positional="model_name_or_path",
         epilog=EPILOG,
+        refused=REFUSED,
     )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("An audit runs in one process: call hf-fairness audit without torchrun or accelerate launch.")
     return run(arguments)
 
 

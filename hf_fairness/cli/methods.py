@@ -51,6 +51,7 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         epilog=command.epilog,
         defaults=command.defaults(),
         demo=command.demo,
+        refused=command.refused,
     )
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     wanted = repositories(config, str(output_dir), more.push_artefacts)

@@ -44,6 +44,7 @@ def parse(
     epilog: str | None = None,
     defaults: Mapping[str, Any] | None = None,
     demo: Mapping[str, Any] | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> tuple[Any, ...]:
     """Build one instance of each dataclass from the words of a command line.
 
@@ -60,6 +61,7 @@ def parse(
         epilog: last part of the help text, printed with its line ends.
         defaults: what this command has in the place of defaults of the dataclasses.
         demo: settings of the demo, however it is switched on.
+        refused: options that other commands have and this one cannot, with the reason.
 
     Returns:
         One instance per class, in order.
@@ -89,7 +91,7 @@ def parse(
     _preset(parser, {**(defaults or {}), **in_file})
     namespace, unknown = parser.parse_known_args(words)
     if unknown:
-        parser.error(_unknown_words(parser, unknown))
+        parser.error(_unknown_words(parser, unknown, refused or {}))
     if demo and getattr(namespace, "demo", False):
         ours = {name: value for name, value in demo.items() if name not in in_file}
         _preset(parser, {name: read_value(value, str(value), kinds[name]) for name, value in ours.items()})
@@ -266,11 +268,14 @@ def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> set[str]:
     return {action.dest for action in parser._actions if flags & set(action.option_strings)}
 
 
-def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refused: Mapping[str, str]) -> str:
     """A message that names unknown flags, and never what is given to them: it may be a mistyped flag's token."""
     named = [word.split("=")[0] for word in unknown if word.startswith("-")]
     if not named:
         return f"unexpected words: {' '.join(unknown)} (a value belongs behind its option; quote one with blanks)"
+    for name in named:
+        if name.removeprefix("--").removeprefix("no_") in refused:
+            return f"{name} cannot be set here: {refused[name.removeprefix('--').removeprefix('no_')]}."
     flags = [flag for action in parser._actions for flag in action.option_strings]
     near = {name: difflib.get_close_matches(name, flags, n=1) for name in named}
     hints = [name + (f" (did you mean {found[0]}?)" if found else "") for name, found in near.items()]

@@ -95,3 +95,18 @@ def test_variants_need_every_group(tmp_path):
         open_variants([str(bad)], ("male", "female"))
     with pytest.raises(ValueError, match="Two sets of variants are called 'good'"):
         open_variants([str(good), str(good)], ("male", "female"))
+
+
+def test_a_folder_with_configurations_is_read_as_it_is_now(tmp_path):
+    """`datasets` 5.2 caches such a folder by its name: other rows, or another folder of that name, would not be read."""
+    card = "---\nconfigs:\n- config_name: first\n  data_files: first.csv\n---\n"
+    for folder, rows in (("a", "text\none\n"), ("b", "text,label\ntwo,1\n")):
+        place = tmp_path / folder / "rows"
+        place.mkdir(parents=True)
+        (place / "README.md").write_text(card)
+        (place / "first.csv").write_text(rows)
+    read = lambda folder: open_dataset(str(tmp_path / folder / "rows"), config="first")[:]  # noqa: E731
+    assert read("a") == {"text": ["one"]}
+    assert read("b") == {"text": ["two"], "label": [1]}
+    (tmp_path / "a" / "rows" / "first.csv").write_text("text\none\nthree\n")
+    assert read("a") == {"text": ["one", "three"]}

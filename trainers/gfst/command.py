@@ -138,6 +138,9 @@ COMMAND = Command(
         "pairs": "the sentences of your monolingual text that were kept, and their translations, with all that they say"
     },
     epilog=EPILOG,
+    refused={
+        "use_peft": "every arm is a whole translator, and the mean of its last checkpoints is kept, which adapters lack"
+    },
     common=("warmup_steps", "max_steps"),
     defaults=lambda: {"output_dir": "gfst"},
     demo={**DEMO_ARGUMENTS, **DEMO_TRAINING},

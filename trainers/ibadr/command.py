@@ -141,6 +141,7 @@ COMMAND = Command(
         "pool": "the texts and labels of your data, and the rows that were added",
     },
     epilog=EPILOG,
+    refused={"use_peft": "classifiers are trained whole; the generator has --generator_use_peft"},
     common=("weight_decay", "lr_scheduler_type", "warmup_steps", "activation_checkpointing"),
     defaults=lambda: {"output_dir": "ibadr"},
     demo=DEMO,
