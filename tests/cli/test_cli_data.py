@@ -98,7 +98,7 @@ def test_variants_need_every_group(tmp_path):
 
 
 def test_a_folder_with_configurations_is_read_as_it_is_now(tmp_path):
-    """`datasets` 5.2 caches such a folder by its name: other rows, or another folder of that name, would not be read."""
+    """`datasets` 5.2 caches such a folder by its name: other rows, or another folder so called, would not be read."""
     card = "---\nconfigs:\n- config_name: first\n  data_files: first.csv\n---\n"
     for folder, rows in (("a", "text\none\n"), ("b", "text,label\ntwo,1\n")):
         place = tmp_path / folder / "rows"

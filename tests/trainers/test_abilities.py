@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),  # peft 0.21
     # sentence-transformers 6.0 has not followed the new name yet.
     pytest.mark.filterwarnings("ignore:`SentenceTransformer` only defines `gradient_check:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable` is deprecated:FutureWarning"),
 ]
 
 
