@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 #: Of the names that can be swept a message shows so many.
-SHOWN_NAMES = 12
+SHOWN_NAMES = 20
 
 __all__ = [
     "Command",

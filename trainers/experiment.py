@@ -359,9 +359,11 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
 
 def sweepable(arguments: Any, config: Any) -> list[str]:
     """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places or of data."""
-    general = {each.name for each in fields(TrainingArguments)}
+    classes = [each for each in (*type(config).__mro__, *type(arguments).__mro__) if each.__module__.startswith("hf_f")]
+    own = {name for each in classes for name in vars(each).get("__annotations__", {})}
+    own -= {each.name for each in fields(TrainingArguments)}
     both = [*(fields(config) if is_dataclass(config) else ()), *fields(arguments)]
-    both.sort(key=lambda each: each.name in general)  # those of the method first: a message shows the first few
+    both.sort(key=lambda each: each.name not in own)  # those of the method first: a message shows the first few
     kinds = ("int", "float", "bool", "str")
     hidden = {"seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep", "demo"}
     opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments))

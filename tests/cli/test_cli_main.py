@@ -73,7 +73,10 @@ def test_help_of_the_command_loads_no_model_library():
             "no column 'c'",
         ),
         (["ccd", "--model_name_or_path", "m", "--attribute", "shoes"], "shoes"),
-        (["ccd", "--model_name_or_path", "m", "--sweep", "rho"], "expected NAME=VALUE,VALUE... with one of beta"),
+        (
+            ["ccd", "--model_name_or_path", "m", "--sweep", "rho"],
+            "expected NAME=VALUE,VALUE... with a setting such as",
+        ),
         (["ccd", "--model_name_or_path", "m", "--variants", "{csv}"], "expected male, female and neutral"),
         (["audit", "{vectors}", "--sts_pairs", "{csv}"], "--sts_pairs needs sentence1, sentence2"),
         (["audit", "{vectors}", "--dataset", "{csv}"], "choose one with --text_column"),

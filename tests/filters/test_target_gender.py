@@ -262,7 +262,7 @@ def test_what_german_words_show(text: str, expected: list[str]) -> None:
 
 
 def test_the_kept_rate_of_the_authors_german_pairs(shared: Path, root: Path) -> None:
-    """All pairs are masculine by the authors' filter; the README states what ours keeps."""
+    """All pairs are masculine by the authors' filter; benchmarks/README.md states what ours keeps."""
     lines = (shared / "data/gfst/news.2016.MALE.BT.en-de.de").read_text("utf-8").split("\n")[:-1]
     for group, low, high in (("male", 0.85, 0.95), ("female", 0.0, 0.005)):
         rows = {"target": lines, "source_gender": [group] * len(lines)}
@@ -270,7 +270,7 @@ def test_the_kept_rate_of_the_authors_german_pairs(shared: Path, root: Path) -> 
         kept = found["target_reason"].count("") / len(lines)
         assert low <= kept <= high
         if group == "male":
-            assert f"{kept:.2f}".lstrip("0") + " (de" in (root / "README.md").read_text("utf-8")
+            assert f"{kept:.2f}".lstrip("0") + " (de" in (root / "benchmarks" / "README.md").read_text("utf-8")
             columns = [
                 dict(zip(("source_gender", *found), row, strict=True))
                 for row in zip(rows["source_gender"], *found.values(), strict=True)
