@@ -167,7 +167,7 @@ class Record:
     """What a command found.
 
     Attributes:
-        command: ``"audit"``, ``"ccd"``, ``"gfst"``, ``"ibadr"``, ``"ibadr-sweep"`` or ``"data-diet"``.
+        command: the command that made it, such as ``"audit"``.
         name: of the report, as the person chose it, or of the model.
         method: what was done, in one sentence; the source in brackets.
         arms: the models, the original one first.

@@ -1,6 +1,7 @@
 """Trainer subclasses, configs, callbacks and evaluators that measure and mitigate bias, and the methods built on them.
 
-A folder holds one method: its settings, trainer or callback, data and recipe; ``training`` holds what several use.
+A folder holds one method: its settings, its trainer or callback, its data, and what it adds to an experiment;
+``training`` holds what several use, ``experiment`` what all do.
 ``command.py`` in it makes it a command of `hf-fairness` (see :class:`hf_fairness.arguments.Command`).
 Every name here is loaded when it is first used.
 

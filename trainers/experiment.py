@@ -193,7 +193,6 @@ class Method:
         ideal: best values, in words; ``direction`` alike.
         quoted: settings of the config that reports show.
         all_seeds_at_once: whether `fit` trains all seeds together.
-        sweeps: settings that can be swept by name, with the table that they are in; empty: any.
         no_sweep: why there is no sweep, if there is none.
     """
 

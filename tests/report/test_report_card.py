@@ -175,7 +175,7 @@ def test_tables_have_equal_columns_whatever_the_names(before, after):
 
 def test_models_are_listed_where_there_are_any():
     """A sweep over a setting has none: every run has an original model of its own."""
-    none = Record("ibadr-sweep", "sweep", "a method", (), ())
+    none = Record("ibadr", "sweep", "a method", (), ())
     assert "Models" not in card_section(none)
     assert "Models" not in render_html(none)
     some = record(measure("m", **LESS))

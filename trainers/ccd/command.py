@@ -31,7 +31,7 @@ CCED / mean distance beside it. SEAT and what a probe reads need not fall with C
 
 
 def run(arguments: CCDArguments, config: CCDConfig, **data: Any) -> dict[str, Any]:
-    """Carry it out; the recipe is loaded when it runs."""
+    """Carry it out; the method is loaded when it runs."""
     from hf_fairness.trainers import run_ccd
 
     return run_ccd(arguments, config, **data)

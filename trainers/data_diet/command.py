@@ -34,7 +34,7 @@ No number of the report shows that a model is fair; read flip rate, positive rat
 
 
 def run(arguments: DataDietArguments, hub: Any, **data: Any) -> dict[str, Any]:
-    """Carry it out; the recipe is loaded when it runs."""
+    """Carry it out; the method is loaded when it runs."""
     from hf_fairness.trainers import run_data_diet
 
     return run_data_diet(arguments, **data)

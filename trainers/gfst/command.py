@@ -50,7 +50,7 @@ _OWN = (
 
 
 def run(arguments: GFSTArguments, config: GFSTConfig, **data: Any) -> dict[str, Any]:
-    """Carry it out; the recipe is loaded when it runs. What the stages of a run that ends early counted is ``text``."""
+    """Carry it out; the method is loaded when it runs. What the stages of a run that ends early counted is ``text``."""
     from hf_fairness.results import columns
     from hf_fairness.trainers import run_gfst
     from hf_fairness.trainers.gfst.summary import kept_table

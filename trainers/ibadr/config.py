@@ -45,7 +45,7 @@ OF_MAIN = _names(
 )
 #: Sizes of a step, which are those of the main models and of the shallow ones.
 OF_CLASSIFIERS = _names("per_device_train_batch_size gradient_accumulation_steps")
-#: Where a run writes and what it publishes: the recipe's, not the trainers'.
+#: Where a run writes and what it publishes: the method's, not the trainers'.
 _OF_RUN = _names("output_dir push_to_hub do_train do_eval do_predict local_rank")
 #: Settings that change where and how fast a training runs, and what it tells, not what it learns.
 NO_MATTER = _names(
@@ -65,7 +65,7 @@ class IBADRConfig(TrainingArguments):
     A name without prefix is a setting of the main models, those that are compared; ``shallow_`` and ``generator_``
     are those of the other two. How trainings run (precision, device, seed, order of rows, checkpointing of
     activations, reports) is the same for all three, and the shallow model takes steps of as many rows as the main
-    ones. The recipe evaluates, saves and chooses weights itself: settings of these are refused.
+    ones. The method evaluates, saves and chooses weights itself: settings of these are refused.
 
     Not stated in the paper, and chosen here: the threshold and whose confidence it is held against, how samples are
     drawn from the generator's distribution (all of it), batch sizes, the patience of early stopping.
@@ -80,7 +80,7 @@ class IBADRConfig(TrainingArguments):
         (0.01, False)
     """
 
-    # Defaults of the parent that the paper, or the recipe, changes.
+    # Defaults of the parent that the paper, or the method, changes.
     learning_rate: float = field(default=1e-5, metadata={"help": "Learning rate of the main models."})
     num_train_epochs: float = field(default=8.0, metadata={"help": "Most epochs of the main models."})
     per_device_train_batch_size: int = field(
@@ -178,7 +178,7 @@ class IBADRConfig(TrainingArguments):
         """Check what can be checked without data, then let the parent do the same.
 
         Raises:
-            ValueError: a setting out of its range, or one that the recipe has to choose itself.
+            ValueError: a setting out of its range, or one that the method has to choose itself.
         """
         self._check_refused()
         self._check_method()
