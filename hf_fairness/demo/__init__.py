@@ -6,13 +6,13 @@ from hf_fairness.demo._filling import Frame
 from hf_fairness.demo.corpus import Sentence, corpus, corpus_sentences, frames
 from hf_fairness.demo.minilm import minilm_path
 from hf_fairness.demo.plain import plain_frames, plain_sentences
-from hf_fairness.demo.planted import World, planted_words, planted_world, true_label
+from hf_fairness.demo.planted import PlantedWorld, planted_words, planted_world, true_label
 from hf_fairness.demo.triples import triple_frames, variants
 
 __all__ = [
     "Frame",
+    "PlantedWorld",
     "Sentence",
-    "World",
     "corpus",
     "corpus_sentences",
     "frames",

@@ -34,7 +34,7 @@ __all__ = [
     "DEMO_TRAINING",
     "LANGUAGES",
     "Origin",
-    "World",
+    "TemplateWorld",
     "WorldConfig",
     "demo_world",
     "translation_world",
@@ -83,7 +83,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class World:
+class TemplateWorld:
     """Data of one world; see `translation_world`.
 
     Attributes:
@@ -132,7 +132,7 @@ def translation_world(
     label_noise: float = 0.0,
     seed: int = 0,
     config: WorldConfig | None = None,
-) -> World:
+) -> TemplateWorld:
     """Make parallel data with a known bias, and what is needed to mitigate and to measure it.
 
     Two biases: few sentences speak of women (``feminine_share``), and some of those are translated as if they spoke of
@@ -176,7 +176,7 @@ def translation_world(
     women = more.monolingual_feminine_share
     text = parts[MONOLINGUAL].mixture(n_monolingual, feminine_share if women is None else women)
     rows, references = parts[TEST].winomt()
-    return World(
+    return TemplateWorld(
         lang=lang,
         parallel=_pairs(grammar, trained, noisy),
         origins=[
@@ -196,7 +196,7 @@ def translation_world(
     )
 
 
-def demo_world(seed: int = 0) -> World:
+def demo_world(seed: int = 0) -> TemplateWorld:
     """The world of ``hf-fairness gfst --demo``: English into Italian, few women, some of them translated as men.
 
     `DEMO_ARGUMENTS` and `DEMO_TRAINING` are settings with which a model learns it in about a minute on one core, and

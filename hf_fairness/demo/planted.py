@@ -32,7 +32,7 @@ Slots = dict[str, str]
 
 
 @dataclass(frozen=True)
-class World:
+class PlantedWorld:
     """Pairs of one seed; no pair stands in two of the three sets.
 
     Attributes:
@@ -62,7 +62,7 @@ def planted_world(
     challenge_strength: float = 0.0,
     artefact: str = "marker",
     denied_rate: float = 0.0,
-) -> World:
+) -> PlantedWorld:
     """Write a world; the same arguments write the same rows, and a larger ``n`` leaves the other sets as they are.
 
     Labels are drawn uniformly. With the artefact ``"marker"`` each label has a marker of its own; with ``"negation"``
@@ -118,7 +118,7 @@ def planted_world(
         drawn = {"validation": "dev"}.get(name, name)  # the word of the draw, which rows hang on
         rows = [_row((seed, drawn, place), strength, artefact, denied_rate, seen) for place in range(size)]
         sets[name] = _dataset(rows)
-    return World(sets["train"], sets["validation"], sets["challenge"], artefact)
+    return PlantedWorld(sets["train"], sets["validation"], sets["challenge"], artefact)
 
 
 def anti_artefact(rows: Iterable[Mapping[str, Any]], artefact: str = "marker") -> list[bool]:
