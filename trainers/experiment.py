@@ -58,6 +58,11 @@ from hf_fairness.trainers.training.settings import training_settings
 
 logger = logging.getLogger(__name__)
 
+#: What is said first of the limits of means over seeds.
+MEANS = (
+    "Numbers are means over {n} seeds. Their intervals cover other seeds and other items alike, also where a sentence "
+    "below speaks of items alone; texts, pictures and the model are those of the first seed."
+)
 SCORES, COMPARISONS = "scores.json", "comparisons.json"
 #: Arguments that say where and how something is shown, not what is found.
 SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
@@ -633,6 +638,8 @@ def over_seeds(records: Sequence[Record]) -> Record:
         measures=tuple(measures),
         gaps=tuple(gaps),
         cautions=cautions,
+        subject={**records[0].subject, "seeds": len(records)},
+        limits=(MEANS.format(n=len(records)), *records[0].limits),
         provenance={**records[0].provenance, "n_seeds": len(records)},
     )
 

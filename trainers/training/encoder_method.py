@@ -47,6 +47,16 @@ _PARTS = ("audit", "validation")
 #: Fewer rows than this cannot be trained on.
 MIN_ROWS = 20
 _EMBEDDINGS = "embeddings.npz"
+#: What a report calls the counts of the rows.
+COUNTS = {
+    "n_rows": "rows",
+    "n_train": "rows to train on",
+    "n_validation": "rows that choose",
+    "n_audit": "rows held out for the audits",
+    "n_without_terms": "rows without terms",
+    "n_in_evaluation": "rows too near to what is measured",
+    "n_other_language": "rows in another language",
+}
 
 
 @dataclass(kw_only=True)
@@ -276,7 +286,7 @@ class EncoderMethod(Method):
         told = audit_told(found.results["audit"]["after"], found.measures, found.gaps)
         dataset = self.arguments.dataset
         told["subject"]["data"] = Path(dataset).name if Path(dataset).exists() else dataset
-        told["subject"] |= self.counts
+        told["subject"] |= {words: self.counts[key] for key, words in COUNTS.items() if self.counts[key]}
         return told
 
     def draw(self, found: Found) -> dict[str, Any]:
