@@ -74,7 +74,7 @@ def parse(
     words = list(argv)
     if positional is not None and words and not words[0].startswith("-"):
         words[0:1] = [f"--{positional}", words[0]]
-    kinds = option_kinds(config_classes)
+    kinds, ranges = option_kinds(config_classes), option_ranges(config_classes)
     speak_of(kinds)
     if "attribute" in kinds:
         epilog = "\n".join([*([epilog.rstrip(), ""] if epilog else []), _ATTRIBUTE])
@@ -101,7 +101,7 @@ def parse(
     for name in kinds:
         value = getattr(namespace, name)
         try:
-            check_value(name, value, own[name])
+            check_value(name, value, own[name], ranges)
             check_place(name, value)
             if not getattr(namespace, "base_url", None):  # a server has names of its own
                 check_model(name, value)
@@ -285,6 +285,7 @@ def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refu
 #: YAML reads `1e-4` as a text, since it lacks a point; on the command line it is a number.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+Range = tuple[float | None, float]
 _INTS = 2**31 - 1
 _MANY = 10**7
 _FEW = 10_000
@@ -330,7 +331,7 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
     ),
     (0, 100, "percentile"),
 )
-#: name -> (lowest or None, highest) of every option that takes numbers.
+#: name -> (lowest or None, highest) of every option that takes numbers and does not bring its own, see `option_ranges`.
 RANGES = {name: (low, high) for low, high, names in _RANGES for name in names.split()}
 #: Texts that may be empty.
 _MAY_BE_EMPTY = frozenset({"placeholder", "prefix"})
@@ -422,13 +423,20 @@ def _describe(kind: Any) -> str:
     return "a mapping" if dict in (kind, get_origin(kind)) else _WORDS.get(kind, "")
 
 
-def check_value(name: str, value: Any, default: Any) -> None:
+def option_ranges(classes: Sequence[type[Any]]) -> dict[str, Range]:
+    """Range of every option by name: that of `RANGES`, or which a dataclass says in a ``RANGES`` of its own."""
+    own = [getattr(cls, "RANGES", {}) for cls in classes]
+    return {**RANGES, **{name: ends for each in own for name, ends in each.items()}}
+
+
+def check_value(name: str, value: Any, default: Any, ranges: Mapping[str, Range] = RANGES) -> None:
     """Raise on an empty text and on a number out of range.
 
     Args:
         name: of the option.
         value: of one type that it takes.
         default: always taken.
+        ranges: of the options that take numbers, by name.
 
     Raises:
         ValueError: the text says what came and what was wanted.
@@ -439,11 +447,11 @@ def check_value(name: str, value: Any, default: Any) -> None:
         if isinstance(item, str) and not item.strip() and name not in _MAY_BE_EMPTY:
             raise ValueError(f"{name} is empty, expected a text.")
         if isinstance(item, (int, float)) and not isinstance(item, bool):
-            _check_number(name, item, value)
+            _check_number(name, item, value, ranges.get(name, (-_INTS, _INTS)))
 
 
-def _check_number(name: str, number: float, value: Any) -> None:
-    low, high = RANGES.get(name, (-_INTS, _INTS))
+def _check_number(name: str, number: float, value: Any, within: Range) -> None:
+    low, high = within
     if isinstance(number, float) and not math.isfinite(number):
         wanted = "a finite number"
     elif low is None and number <= 0:

@@ -11,7 +11,7 @@ import pytest
 
 from hf_fairness import cli
 from hf_fairness.cli import COMMANDS, main, methods, parsing
-from hf_fairness.cli.parsing import RANGES, check_value, option_kinds, read_yaml
+from hf_fairness.cli.parsing import check_value, option_kinds, option_ranges, read_yaml
 
 
 def classes(command: str) -> list[type]:
@@ -98,15 +98,16 @@ def test_each_default_may_be_written_down(options, command, tmp_path):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_number_has_a_range_that_holds_its_default(options, command):
+    ranges = option_ranges(classes(command))
     for name, (kind, default) in options[command].items():
         inner = parts(kind) | {part for each in get_args(kind) for part in (each, *get_args(each))}
         if inner & {int, float}:
-            assert name in RANGES
+            assert name in ranges
             if isinstance(default, (int, float)) and not isinstance(default, bool):
-                check_value(name, default, None)
+                check_value(name, default, None, ranges)
             for number in (-(10**40), 10**40, float("inf"), float("nan"), -7):
                 with pytest.raises(ValueError, match=rf"^{name} is .*, expected "):
-                    check_value(name, number, default)
+                    check_value(name, number, default, ranges)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from datasets import Dataset
@@ -36,14 +36,14 @@ class SentenceDebiasArguments(EncoderArguments):
 class SentenceDebiasConfig(EncoderConfig):
     """Settings of SentenceDebias; those of trainings are refused, for nothing is trained."""
 
+    RANGES: ClassVar = {"n_directions": (1, 100_000)}
+
     n_directions: int = field(default=1, metadata={"help": "Directions to remove (k)."})
     eval_strategy: str = field(default="no", metadata={"help": "Nothing is chosen, so no rows are held out for it."})
 
     def __post_init__(self) -> None:
         """Check the fields, then let the parent do the same."""
         refuse(self, TRAINING, "the directions are fitted in one pass, and nothing is trained")
-        if self.n_directions < 1:
-            raise ValueError(f"--n_directions is {self.n_directions}, expected 1 or more.")
         super().__post_init__()
 
 

@@ -204,8 +204,8 @@ def test_the_whole_pipeline_takes_models_in_half_precision(tmp_path):
     settings = {"n_iterations": 1, "n_generated": 30, "num_train_epochs": 1, "bf16": True}
     with pytest.warns(match=r"Round 1|Every one"):
         found = case.run(tmp_path / "out", **folders, **settings)
-    for name in ("model", "generator"):
-        with safe_open(next(Path(found[name]).glob("*.safetensors")), framework="pt") as file:
+    for folder in (found["model"], found["artefacts"]["generator"].folder):
+        with safe_open(next(Path(folder).glob("*.safetensors")), framework="pt") as file:
             assert {file.get_tensor(key).dtype for key in file.keys()} == {torch.float32}  # noqa: SIM118
     assert isinstance(found["results"], dict)
     assert isinstance(case.world.train, Dataset)
