@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.resources
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,50 @@ LONG = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the long modules first; the order is otherwise as it was."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+#: CPU-seconds of the processes that ran tests, by process, and of each test module; children of tests included.
+SPENT: dict[int, dict[str, float]] = {}
+
+
+def cpu_seconds() -> float:
+    """What this process and those that it has waited for have used."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Add what a test used to what its module used."""
+    before = cpu_seconds()
+    result = yield
+    name, own = item.nodeid.partition("::")[0], SPENT.setdefault(os.getpid(), {})
+    own[name] = own.get(name, 0.0) + cpu_seconds() - before
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Of a process that runs tests for another: tell it what they used."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["spent"] = {**SPENT.get(os.getpid(), {}), "all": cpu_seconds()}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take what a process that has ended told."""
+    SPENT[-len(SPENT) - 1] = getattr(node, "workeroutput", {}).get("spent", {})
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The modules that used most CPU-seconds, and the sum: `make test` should stay within 600."""
+    modules: dict[str, float] = {}
+    for spent in SPENT.values():
+        for name, seconds in spent.items():
+            modules[name] = modules.get(name, 0.0) + seconds
+    total = modules.pop("all", 0.0) + cpu_seconds()
+    terminalreporter.section(f"CPU-seconds: {total:.0f}")
+    for name in sorted(modules, key=lambda each: -modules[each])[:30]:
+        terminalreporter.line(f"{modules[name]:8.1f} {name}")
 
 
 @pytest.fixture(scope="session")

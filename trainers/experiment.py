@@ -493,7 +493,9 @@ def _record(method: Method, found: Found) -> Record:
         for name, plan in found.plans.items()
     )
     more = method.tell(found)
-    provenance = {key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if key in meta}
+    provenance = {
+        key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if meta.get(key) not in ("", None)
+    }
     told: dict[str, Any] = {
         "command": method.command,
         "name": method.arguments.name or method.model_name,
