@@ -18,6 +18,8 @@ from huggingface_hub.errors import (
 
 from support.fake_hub import FakeHub
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture
 def api(fake_hub: FakeHub) -> HfApi:

@@ -374,6 +374,7 @@ def kill_before_each_step(job: Callable[[], object], after: Callable[[], None]) 
     raise AssertionError
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("swaps", [True, False])
 @pytest.mark.parametrize("old", [None, "old"])
 def test_an_output_is_the_old_one_or_the_new_one_whenever_it_is_killed(tmp_path, monkeypatch, old, swaps) -> None:
@@ -404,6 +405,7 @@ def test_an_output_is_the_old_one_or_the_new_one_whenever_it_is_killed(tmp_path,
     assert kill_before_each_step(lambda: write("new"), after) > 10
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("keep", "before"), [(False, False), (True, True)])
 def test_a_stage_is_made_once_whenever_it_is_killed_after_its_work(tmp_path, keep, before) -> None:
     """Also where the files of other inputs stand in its place; the function of a stage counts its calls outside."""

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.scaling import CASES, exponent, measure, misses, table
 
+pytestmark = pytest.mark.whole
+
 
 def test_exponents_are_slopes():
     sizes = (10, 20, 40, 80)

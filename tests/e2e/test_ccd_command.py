@@ -22,6 +22,8 @@ from support.ccd_case import QUICK, make_encoder
 from support.fake_hub import FakeHub
 from support.manifest import stages
 
+pytestmark = pytest.mark.whole
+
 ROWS = 96
 COMMON = ["--max_rows", str(ROWS), "--learning_rate", "1e-3", *QUICK]
 
@@ -109,7 +111,6 @@ def test_a_run_leaves_all_that_was_promised(finished, encoder):
     assert not any(path.suffix in (".bin", ".pkl", ".pt") for path in published)
 
 
-@pytest.mark.whole
 def test_the_model_opens_without_our_code(finished):
     out, _ = finished
     code = (
@@ -171,7 +172,6 @@ def test_a_second_call_does_no_work_twice(finished, encoder):
     assert "(CCED): built-in" in printed
 
 
-@pytest.mark.whole
 def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
     """Kill the command while it trains and run it again."""
     copy = tmp_path / "out"
@@ -219,7 +219,6 @@ def _own_frames(n: int) -> str:
     return "text\n" + "\n".join(texts) + "\n"
 
 
-@pytest.mark.whole
 def test_two_processes_give_the_same_losses(encoder, tmp_path):
     processes = 2
     words = ["ccd", "--model_name_or_path", encoder, "--logging_steps", 1, *COMMON, "--no_control"]
@@ -241,7 +240,6 @@ def test_two_processes_give_the_same_losses(encoder, tmp_path):
     assert second[:20] == pytest.approx(first[:20], rel=1e-5)
 
 
-@pytest.mark.whole
 def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: FakeHub, tmp_path):
     out, _ = finished
     copy = tmp_path / "out"
@@ -285,7 +283,6 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
         assert there["cced"]["built-in"][key] == pytest.approx(here["cced"]["built-in"][key], rel=1e-5)
 
 
-@pytest.mark.whole
 def test_sweep_and_mlm_head(tmp_path):
     """`--sweep beta=...` compares four weights; the head of a masked-language model survives training."""
     import torch
@@ -309,7 +306,6 @@ def test_sweep_and_mlm_head(tmp_path):
     assert any(moved)
 
 
-@pytest.mark.whole
 def test_another_attribute_needs_no_code(tmp_path, encoder):
     """Rule 1: religion, with three groups, runs through the same command."""
     rows = tmp_path / "rows.csv"

@@ -21,6 +21,8 @@ from hf_fairness.scores.bias_score import direction_of
 from hf_fairness.scores.statistics import bootstrap_weights, generator
 from hf_fairness.utils import FairnessWarning
 
+pytestmark = pytest.mark.whole
+
 VECTORS = {
     "he": [-1.0, 0.0],
     "she": [1.0, 0.0],

@@ -222,6 +222,7 @@ def test_every_kind_of_degenerate_input_is_answered():
         assert len(met) >= 3, f"{name} answers {met} only"
 
 
+@pytest.mark.whole
 def test_pages_build_and_measure(minilm_path):
     """One process for all pages. A page that needs a model gets MiniLM where its inputs say `MINILM`."""
     pytest.importorskip("gradio")

@@ -14,6 +14,8 @@ from hf_fairness.measure.encoder.bias_score import BiasScore
 from hf_fairness.refine import PERCENTILES, compensate, describe, random_subtract, replace, split, subtract
 from hf_fairness.report.bias_score import write_histogram
 
+pytestmark = pytest.mark.whole
+
 LABELS = ["entailment", "neutral", "contradiction"]
 
 

@@ -132,6 +132,7 @@ def test_no_intervals_on_request():
     assert result["rates"]["a"]["positive_rate_ci95"] is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("true", "least"), [((0.4, 0.4), 0.92), ((0.3, 0.5), 0.92), ((0.4, 0.4, 0.4, 0.4), 0.92)])
 def test_intervals_of_rows_cover(true, least):
     rng, gap, runs = np.random.default_rng(2), max(true) - min(true), 250
@@ -152,6 +153,7 @@ def test_intervals_of_rows_cover(true, least):
         assert np.mean(gaps) > 0.03  # the gap itself is too large on average
 
 
+@pytest.mark.whole
 def test_clusters_widen_intervals_until_they_cover():
     rng, runs = np.random.default_rng(6), 200
     templates, groups = np.repeat(np.arange(30), 10), np.tile(list("ab"), 150)
@@ -194,6 +196,7 @@ def test_auc_is_scikit_learns(seed, digits):
     assert area_under_curve(-scores, truth)["auc"] == pytest.approx(1 - result["auc"])
 
 
+@pytest.mark.whole
 def test_auc_intervals_cover_and_know_clusters():
     rng, runs, covered = np.random.default_rng(0), 400, {"rows": 0, "single": 0, "all": 0}
     for _ in range(runs):

@@ -42,6 +42,7 @@ def test_a_rate_of_none_and_a_gap_of_one_row_are_no_points():
     assert high > 0.55
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("sizes", [(8, 8), (20, 20), (70, 70), (70, 8)])
 @pytest.mark.parametrize("rates", [(0.15, 0.15), (0.5, 0.5), (0.15, 0.5)])
 def test_gaps_of_two_groups_cover(sizes, rates):
@@ -61,11 +62,13 @@ def test_no_ordered_method_can_cover_all_cells_of_twenty_rows_as_wanted():
 
 
 # Simulated coverages lie further inside the bars than two of their standard errors (.0069 at 1000 draws, .004 at 3000).
+@pytest.mark.whole
 @pytest.mark.parametrize("rates", [(0.15,) * 3, (0.5,) * 5, (0.15, 0.15, 0.5)])
 def test_largest_gaps_cover(rates):
     assert 0.92 <= study.largest_gaps(70, rates, runs=1000)["after"]["coverage"] <= 0.99
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("clusters", study.CLUSTERS)
 @pytest.mark.parametrize("kind", ["frames", "skewed", "uneven"])  # "heavy" at 12 is too near the bar for so few draws
 def test_cced_covers_with_few_clusters(kind, clusters):
@@ -74,6 +77,7 @@ def test_cced_covers_with_few_clusters(kind, clusters):
     assert cell["after"]["coverage"] > cell["before"]["coverage"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("words", study.WORDS)
 @pytest.mark.parametrize("d", study.EFFECTS)
 def test_effect_sizes_of_seat_cover(words, d):
@@ -81,6 +85,7 @@ def test_effect_sizes_of_seat_cover(words, d):
     assert 0.92 <= cell["after"]["coverage"] <= 0.99, cell
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("seeds", study.SEEDS)
 @pytest.mark.parametrize("mean", study.LEVELS)
 def test_means_over_seeds_cover(seeds, mean):

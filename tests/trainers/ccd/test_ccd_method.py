@@ -146,6 +146,7 @@ def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     assert "another text" in said
 
 
+@pytest.mark.whole
 def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monkeypatch, caplog):
     """The original for three audits and all trainings; what was trained is read back as it will be published."""
     from sentence_transformers import SentenceTransformer
@@ -201,6 +202,7 @@ def test_the_original_is_measured_as_it_is_trained_and_saved(run):
     assert result["results"]["audit"]["after"]["utility"]["similarity_structure"] == pytest.approx(1)
 
 
+@pytest.mark.whole
 def test_the_control_does_not_do_what_the_method_does(run):
     shares = []
     for seed in (42, 1, 2):

@@ -109,6 +109,7 @@ def test_kept_rows_are_those_of_the_ranking(rows, arguments):
     assert (kept.factual.sum(), kept.counterfactual.sum()) == (29, 12)  # .25 of the 48 that a swap changes
 
 
+@pytest.mark.whole
 def test_restart_trains_from_the_initial_weights_and_random_state(rows, arguments):
     """Exactly the run of a plain Trainer whose sampler walks the kept rows: scoring leaves no trace."""
     callback = GEPruningCallback(rows, n_init=2)
@@ -125,6 +126,7 @@ def test_restart_trains_from_the_initial_weights_and_random_state(rows, argument
     assert_equal_weights(weights(plain.model), weights(trainer.model))
 
 
+@pytest.mark.whole
 def test_scores_of_short_runs_are_averaged_saved_and_not_computed_again(rows, arguments, tmp_path):
     folder = tmp_path / "out" / "data_diet"
     first = GEPruningCallback(rows)
@@ -267,6 +269,7 @@ def test_bad_rows(rows):
         GEPruningCallback(rows.to_iterable_dataset())
 
 
+@pytest.mark.whole
 def test_a_model_or_a_run_that_does_not_fit(rows, arguments):
     callback = GEPruningCallback(rows)
     for config in ({"num_labels": 1}, {"problem_type": "regression"}):
@@ -292,6 +295,7 @@ def test_a_model_or_a_run_that_does_not_fit(rows, arguments):
         trainer.train()
 
 
+@pytest.mark.whole
 def test_a_checkpoint_of_another_run_is_refused(rows, arguments, tmp_path):
     settings = {"save_strategy": "steps", "save_steps": 10}
     make_trainer(rows, arguments(**settings), [GEPruningCallback(rows, ranking="random")]).train()

@@ -15,6 +15,8 @@ from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.trainers import GEPruningCallback
 from support.data_diet_case import BATCH, assert_equal_weights, live, make_classifier, make_trainer, tokenize, weights
 
+pytestmark = pytest.mark.whole
+
 
 def run_whole_and_resumed(
     rows, arguments, tmp_path, make_callback, step, *, restore=False, make_model=None, **settings

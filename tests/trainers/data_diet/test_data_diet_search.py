@@ -31,6 +31,7 @@ def parity(found, ranking: str, experiment: str = "trade_off") -> list[float]:
     return point["test"]["counterfactual_parity"]["by_seed"]
 
 
+@pytest.mark.whole
 def test_the_harm_is_there_and_cda_undoes_it(found):
     table = found["table"]
     vanilla, cda = (table[name]["measures"]["test"] for name in ("vanilla", "cda"))

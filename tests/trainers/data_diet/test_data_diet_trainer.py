@@ -18,6 +18,8 @@ from hf_fairness.trainers import DataDietConfig, DataDietTrainer, GEPruningCallb
 from hf_fairness.trainers.data_diet.pruned import PairedRows, Pruned
 from support.data_diet_case import long_rows, make_classifier, make_texts, tokenize, wide_rows
 
+pytestmark = pytest.mark.whole
+
 BATCH = 16
 
 

@@ -14,7 +14,7 @@ from support import gfst_world
 from support.gfst_case import arguments, config, shows, weights
 from support.manifest import stages
 
-pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:fast_align learned to align")]
 
 
 def italian(n: int, seed: int) -> Dataset:

@@ -14,6 +14,8 @@ from hf_fairness.trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
 from hf_fairness.trainers.training.pair_training import class_log_probabilities, encode_rows, train_pair_classifier
 from support.bias_case import known_bias, make_classifier, make_pairs, make_trainer, weights, with_columns
 
+pytestmark = pytest.mark.whole
+
 CASES = {
     "poe": (PoETrainer, {"alpha": 1.5}),
     "reweight": (ReweightTrainer, {}),

@@ -19,6 +19,8 @@ from hf_fairness.trainers.training.pair_training import pair_trainer
 from support.data_diet_case import long_rows, make_classifier
 from support.toy_translator import toy_model, toy_rows, toy_tokenizer
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.mark.parametrize(
     ("states", "expected"),

@@ -25,6 +25,8 @@ from support.ibadr_case import make_case
 from support.tiny_bert import save_tiny_bert
 from support.toy_translator import toy_model, toy_rows, toy_tokenizer
 
+pytestmark = pytest.mark.whole
+
 #: So small that half precision loses it.
 RATE = 1e-6
 STEPS = {"max_steps": 2, "learning_rate": RATE, "use_cpu": True, "disable_tqdm": True, "report_to": "none"}
