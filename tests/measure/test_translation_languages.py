@@ -16,7 +16,7 @@ from hf_fairness.trainers.gfst.checks import check_translator
 from hf_fairness.trainers.gfst.training import encode_pairs
 from support.real_translators import CODES, KINDS, real_translator
 
-pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")]
 PAIRS = {"source": ["the cat sees.", "the dog."], "target": ["il gatto vede.", "il cane."]}
 MANY = tuple(CODES)
 #: What stands before and after the pieces of a text, by the language L.

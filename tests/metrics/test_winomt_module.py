@@ -133,6 +133,7 @@ def quoted(root, key, lang):
     return row.split("|")[columns.index(lang)].split()[0]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("lang", BARS)
 def test_translations_give_the_logged_numbers(winomt, shared, root, rows, logged, lang):
     found = translated(winomt, shared, rows, lang, rounding="original")
@@ -169,6 +170,7 @@ def test_the_card_tells_what_our_rules_give(winomt, shared, root, rows, lang):
     assert f"{100 * found['delta_g']:.1f} in {LANGUAGE_NAMES[lang]}" in card
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("lang", ["de", "ru", "he"])
 def test_translations_give_the_authors_prediction_in_every_aligned_row(winomt, shared, rows, gold, lang):
     found = translated(winomt, shared, rows, lang, items=True)
@@ -179,6 +181,7 @@ def test_translations_give_the_authors_prediction_in_every_aligned_row(winomt, s
     assert len(other) <= {"de": 0, "ru": 0, "he": 239}[lang]
 
 
+@pytest.mark.whole
 def test_the_aligner_changes_the_result(winomt, shared, rows):
     pytest.importorskip("systran_align")
     one, other = (translated(winomt, shared, rows, "ru", aligner=name) for name in ("fast_align", "systran"))

@@ -13,6 +13,8 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, BertFor
 
 from hf_fairness.trainers import CCDTrainer
 
+pytestmark = pytest.mark.whole
+
 TEXTS = ["the nurse said that she was tired", "as a pilot he earns a good salary"]
 WORDS = "embeddings.word_embeddings.weight"
 

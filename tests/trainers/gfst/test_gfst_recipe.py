@@ -18,7 +18,7 @@ from support.gfst_case import arguments, config, shows
 from support.manifest import stages
 from support.record_case import through_json, verdicts
 
-pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:fast_align learned to align")]
 ARMS = ["randst", "no_target_filter", "female"]
 SIZE, TIMES = 40, 2
 
