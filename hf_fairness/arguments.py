@@ -163,8 +163,8 @@ class Command:
     """A method as a command: what it says, what it is told, what it opens, what it runs.
 
     ``trainers/METHOD/command.py`` holds one as ``COMMAND``; the docstring of that file, "`hf-fairness NAME`: what it
-    does.", is what `hf-fairness --help` shows. No other file names the method. Classes are named as ``module:name`` and
-    imported when the command runs.
+    does.", is what `hf-fairness --help` shows. No other file names the method. Classes are named as ``module:name``
+    and imported when the command runs; so is ``run``, where nothing is to be added to the function.
 
     Attributes:
         description: first paragraph of its help text.
@@ -186,7 +186,7 @@ class Command:
     description: str
     arguments: str
     config: str = "hf_fairness.cli.hub:HubOptions"
-    run: Callable[..., dict[str, Any]]
+    run: str | Callable[..., dict[str, Any]]
     open_data: Callable[[Any, Any], dict[str, Any]]
     check_push: Callable[[Any], object] = _nothing
     artefacts: Mapping[str, str] = field(default_factory=dict)

@@ -340,7 +340,7 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
             result,
             inputs=[_stable(result), record.name, arguments.show_texts],
         )
-        return {**result, "record": record, "files": files, **_publishable(run, first, found, record, result)}
+        return {**result, "record": record, "files": files, **_publishable(run, first, found, record)}
 
 
 def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -387,7 +387,8 @@ def _changed(settings: Any, name: str, value: Any) -> Any:
 
 def _typed(settings: Any, name: str, text: str) -> Any:
     """A value of a sweep as its field wants it."""
-    kind = str(next(each.type for each in fields(settings) if each.name == name))
+    wanted = next(each.type for each in fields(settings) if each.name == name)
+    kind = str(getattr(wanted, "__name__", wanted))  # a type, or its name where annotations are texts
     try:
         if "bool" in kind:
             return {"true": True, "false": False}[text.lower()]
@@ -574,7 +575,7 @@ def _stable(value: Any) -> Any:
     return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _publishable(run: Run, method: Method, found: Found, record: Record, result: Mapping[str, Any]) -> dict[str, Any]:
+def _publishable(run: Run, method: Method, found: Found, record: Record) -> dict[str, Any]:
     """The folder of the model with its card, and everything that can be published."""
     more = method.artefacts(record, found)
     name = found.arm("method")

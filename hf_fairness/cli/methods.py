@@ -60,7 +60,8 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         check_logins(wanted, config.hub_token)
     if quiet_unless_watched():
         config.disable_tqdm = True
-    result = command.run(arguments, config, **command.open_data(arguments, config))
+    run = resolve_name(command.run) if isinstance(command.run, str) else command.run
+    result = run(arguments, config, **command.open_data(arguments, config))
     if is_main_process():
         print_report(result)
         result["urls"] = push_all(result.get("artefacts", {}), wanted, config)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hf_fairness.arguments import Command
 from hf_fairness.trainers.training.encoder_data import open_data
-
-if TYPE_CHECKING:
-    from hf_fairness.trainers import CCDArguments, CCDConfig
 
 DESCRIPTION = """Make an encoder keep equal distances between the versions of a text about each group and its neutral
 version (content-conditional debiasing, Deng et al. 2024). Measures bias and utility before and after, beside a control,
@@ -30,18 +25,11 @@ CCED / mean distance beside it. SEAT and what a probe reads need not fall with C
 """
 
 
-def run(arguments: CCDArguments, config: CCDConfig, **data: Any) -> dict[str, Any]:
-    """Carry it out; the method is loaded when it runs."""
-    from hf_fairness.trainers import run_ccd
-
-    return run_ccd(arguments, config, **data)
-
-
 COMMAND = Command(
     description=DESCRIPTION,
     arguments="hf_fairness.trainers:CCDArguments",
     config="hf_fairness.trainers:CCDConfig",
-    run=run,
+    run="hf_fairness.trainers:run_ccd",
     open_data=open_data,
     epilog=EPILOG,
     artefacts={

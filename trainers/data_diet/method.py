@@ -24,6 +24,7 @@ import numpy as np
 from datasets import ClassLabel, Dataset, Features, Value
 from numpy.typing import NDArray
 
+from hf_fairness.measure.model_keys import source_key
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
 from hf_fairness.record import Measure, Record, read_measures
 from hf_fairness.report.artefact_card import About, bias_section, from_record, load_classifier, load_head
@@ -140,7 +141,7 @@ class DataDiet(Method):
     def _heads(self, stage: str, model: str) -> HeadLearner:
         """Heads on the vectors of all texts by an encoder, every distinct text encoded once."""
         texts, a = self.diet.distinct_texts(), self.arguments
-        key = content_key(_key(model), texts)
+        key = content_key(source_key(model), texts)
 
         def work(folder: Path) -> dict[str, Any]:
             logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
@@ -163,7 +164,7 @@ class DataDiet(Method):
             return len(arrays)
 
         rows = content_key(train.texts, train.counterfactuals, train.labels, len(self.diet.classes))
-        self.run.stage(stage, work, inputs=[_key(model), rows, a.scored_by()])
+        self.run.stage(stage, work, inputs=[source_key(model), rows, a.scored_by()])
         with np.load(self.run.folder(stage) / SCORES) as arrays:
             return {name: arrays[name] for name in arrays.files}
 
@@ -367,8 +368,3 @@ class _Texts(EvalSet):
                 interval_over="seeds",
                 detail=self.name == "validation",
             )
-
-
-def _key(model: str) -> Path | str:
-    """What stands for a model among the inputs of stages."""
-    return Path(model) if Path(model).exists() else model

@@ -21,7 +21,6 @@ from hf_fairness.filters import (
     gender_tagger,
     predict_genders,
 )
-from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.trainers.gfst.arguments import RANDOM, UNFILTERED, GFSTArguments
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages
@@ -148,15 +147,3 @@ def tagger_key(a: GFSTArguments, tagger: GenderTagger | None) -> Any:
     path = getattr(tagger, "path", None)
     name = None if tagger is None else [type(tagger).__name__, tagger.name]
     return [a.target_lang, name, None if path is None else Path(path)]
-
-
-def model_key(source: str | Path | tuple[Any, Any]) -> Any:
-    """What stands for a model among the inputs of a stage: content of a folder or of an object, or a name.
-
-    Args:
-        source: id on the Hub, folder, or a live model with its tokenizer.
-    """
-    if isinstance(source, (str, Path)):
-        return Path(source) if Path(source).exists() else str(source)
-    model, tokenizer = source
-    return [weights_key(model), tokenizer_key(tokenizer), repr(sorted(model.config.to_diff_dict().items()))]

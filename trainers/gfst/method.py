@@ -26,6 +26,7 @@ from accelerate import PartialState
 from datasets import Dataset, load_from_disk
 
 from hf_fairness.filters import GenderTagger
+from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.publishing import CARD, Artefact, write_splits
@@ -46,7 +47,7 @@ from hf_fairness.trainers.gfst.arguments import (
     UNFILTERED,
     GFSTArguments,
 )
-from hf_fairness.trainers.gfst.checks import check_run, model_key
+from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.gfst.pairs import SOURCE, TARGET, TEXT, PairStages, as_rows, drawn, joined, kept, per_group
 from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, translation_sets
@@ -212,7 +213,7 @@ class GFSTMethod(PairStages):
         """Where everything begins: the named model, the given one, or a small one with a tokenizer of its own."""
         a, given = self.arguments, (self.data["model"], self.data["tokenizer"])
         if given[0] is None and a.model_name_or_path is not None:
-            self.start_at, self.start_key = a.model_name_or_path, model_key(a.model_name_or_path)
+            self.start_at, self.start_key = a.model_name_or_path, source_key(a.model_name_or_path)
             return
 
         def work(folder: Path) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class GFSTMethod(PairStages):
 
         small = [a.vocab_size, a.token_level, a.d_model, a.layers, a.heads, a.ffn, a.dropout, self.seed]
         self.run.stage(
-            "start", work, inputs=[self.run.key("parallel"), small] if given[0] is None else model_key(given)
+            "start", work, inputs=[self.run.key("parallel"), small] if given[0] is None else source_key(*given)
         )
         self.start_at, self.start_key = self.run.folder("start"), self.run.key("start")
 

@@ -33,6 +33,7 @@ from hf_fairness.filters import (
 from hf_fairness.filters.drops import check_enough
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.filters.target import WORDS
+from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.report.dataset_card import Derivation, dataset_card
@@ -41,7 +42,7 @@ from hf_fairness.runs import PACKAGES
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.experiment import Method
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, RANDOM
-from hf_fairness.trainers.gfst.checks import find_tagger, model_key, tagger_key
+from hf_fairness.trainers.gfst.checks import find_tagger, tagger_key
 from hf_fairness.utils import FairnessWarning, package_versions
 
 logger = logging.getLogger(__name__)
@@ -413,7 +414,9 @@ class PairStages(Method):
         return (self.data["reverse"] or self.arguments.reverse_model) if self.arguments.backwards else self.base
 
     def _translator_key(self) -> list[Any]:
-        key = model_key(self._translator()) if self.arguments.backwards else self.base_key
+        key, source = self.base_key, self._translator()
+        if self.arguments.backwards:
+            key = source_key(*source) if isinstance(source, tuple) else source_key(source)
         return [key, self.translation_settings(self.arguments.backwards)]
 
     def _pairs(self, texts: Sequence[str], folder: Path) -> Dataset:

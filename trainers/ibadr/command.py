@@ -67,13 +67,6 @@ DEMO = {
 }
 
 
-def run(arguments: IBADRArguments, config: IBADRConfig, **data: Any) -> dict[str, Any]:
-    """Carry out the run; the method is loaded when it runs."""
-    from hf_fairness.trainers import run_ibadr
-
-    return run_ibadr(arguments, config, **data)
-
-
 def open_data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     """The sets that the arguments name, or the world of the demo."""
     if arguments.demo:
@@ -134,7 +127,7 @@ COMMAND = Command(
     description=DESCRIPTION,
     arguments="hf_fairness.trainers:IBADRArguments",
     config="hf_fairness.trainers:IBADRConfig",
-    run=run,
+    run="hf_fairness.trainers:run_ibadr",
     open_data=open_data,
     artefacts={
         "generator": "a language model that was trained on your texts, and can repeat them",

@@ -11,6 +11,7 @@ from typing import Any
 from transformers import TrainingArguments
 
 from hf_fairness._secrets import hide_token
+from hf_fairness.trainers.training.settings import refuse
 
 #: Whose probability of a sample's label the filter asks for; anything else is the id or folder of a classifier.
 CONFIDENCES = ("generator", "shallow", "main")
@@ -191,10 +192,7 @@ class IBADRConfig(TrainingArguments):
             self.dataloader_pin_memory = False
 
     def _check_refused(self) -> None:
-        for entry in dataclasses.fields(self):
-            value = _plain(getattr(self, entry.name))
-            if entry.name in REFUSED and value != entry.default and (value or entry.default):
-                raise ValueError(f"--{entry.name} cannot be set here: {REFUSED[entry.name]}.")
+        refuse(self, REFUSED)
         if _plain(self.lr_scheduler_type) in _WATCHING:
             raise ValueError(
                 f"--lr_scheduler_type {_plain(self.lr_scheduler_type)} cannot be set here: not every training is "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hf_fairness.arguments import Command
 from hf_fairness.trainers.training.encoder_data import open_data
 
@@ -14,18 +12,11 @@ many random directions. Writes OUTPUT_DIR/report (HTML, JSON, Markdown) and OUTP
 SentenceTransformer."""
 
 
-def run(arguments: Any, config: Any, **data: Any) -> dict[str, Any]:
-    """Carry it out; the method is loaded when it runs."""
-    from hf_fairness.trainers import run_sentence_debias
-
-    return run_sentence_debias(arguments, config, **data)
-
-
 COMMAND = Command(
     description=DESCRIPTION,
     arguments="hf_fairness.trainers:SentenceDebiasArguments",
     config="hf_fairness.trainers:SentenceDebiasConfig",
-    run=run,
+    run="hf_fairness.trainers:run_sentence_debias",
     open_data=open_data,
     artefacts={"variants": "the texts of your data that hold terms, in the versions of each group"},
 )

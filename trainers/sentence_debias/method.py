@@ -43,7 +43,7 @@ class SentenceDebiasConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         """Check the fields, then let the parent do the same."""
-        refuse(self, TRAINING, "the directions are fitted in one pass, and nothing is trained")
+        refuse(self, dict.fromkeys(TRAINING, "the directions are fitted in one pass, and nothing is trained"))
         super().__post_init__()
 
 

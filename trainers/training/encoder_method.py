@@ -24,6 +24,7 @@ from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.encoders import RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
+from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Measure, Record
@@ -82,7 +83,7 @@ class EncoderArguments(ExperimentArguments, DataArguments):
     )
     name: str | None = field(
         default=None,
-        metadata={"help": "How the report calls what was made; default: the model's name with and the command's."},
+        metadata={"help": "How the report calls what was made; default: the names of model and command."},
     )
     show_texts: int = field(
         default=0,
@@ -145,10 +146,13 @@ class EncoderMethod(Method):
         return self.base_name if "/" in self.base_name else None
 
     @property
-    def base_key(self) -> Path | str:
-        """What stands for the base model among the inputs of stages."""
-        path = Path(self.arguments.model_name_or_path)
-        return path if path.exists() else str(path)
+    def base_key(self) -> str:
+        """What stands for the base model among the inputs of stages; its files are read once for all trials."""
+        name = self.arguments.model_name_or_path
+        if (key := f"key of {name}") not in self.shared:
+            self.shared[key] = source_key(name)
+        found: str = self.shared[key]
+        return found
 
     @property
     def opened_as(self) -> list[Any]:

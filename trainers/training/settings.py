@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -27,23 +27,21 @@ TRAINING = (
 )
 
 
-def refuse(config: Any, names: Iterable[str], why: str) -> None:
+def refuse(config: Any, reasons: Mapping[str, str]) -> None:
     """Raise where a setting has another value than its default.
 
     Args:
         config: a dataclass.
-        names: of the settings; those that it lacks do not matter.
-        why: they cannot be set, in words.
+        reasons: by name of the setting why it cannot be set; those that the config lacks do not matter.
 
     Raises:
         ValueError: says which, and why.
     """
-    names = set(names)
     for each in fields(config):
         default = each.default if each.default_factory is MISSING else each.default_factory()
         value = getattr(config, each.name, default)
-        if each.name in names and _plain(value) != _plain(default):
-            raise ValueError(f"--{each.name} cannot be set here: {why}.")
+        if each.name in reasons and _plain(value) != _plain(default):
+            raise ValueError(f"--{each.name} cannot be set here: {reasons[each.name]}.")
 
 
 def _plain(value: Any) -> Any:

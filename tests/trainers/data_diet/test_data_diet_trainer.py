@@ -23,14 +23,6 @@ pytestmark = pytest.mark.whole
 BATCH = 16
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture
 def config(tmp_path):
     """Makes a `DataDietConfig` for a short run on the CPU."""
