@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from hf_fairness.record import number
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.rankings import RANKINGS, count, spent_on_copies
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
-from hf_fairness.trainers.data_diet.grid import BASELINES, GROUP, PAIRED, Cell, experiments
+from hf_fairness.trainers.data_diet.grid import BASELINES, Cell, experiments
+from hf_fairness.trainers.data_diet.summary import by_groups
 
 Results = Mapping[str, Mapping[str, Any]]
 
-#: Range of every measure, and of the relative change of an AUC, which cannot fall by more than all of it.
+#: Range of every measure.
 RATE = {"low": 0.0, "high": 1.0}
-CHANGE = {"low": -1.0}
 
 
-def auc_change(results: Results, name: str, part: str) -> list[float | None]:
-    """Relative change of the AUC against the vanilla model of the same seed: -0.02 is a loss of 2 %."""
-    ours, theirs = (results[key]["measures"][part]["auc"] for key in (name, "vanilla"))
-    return [None if a is None or not b else a / b - 1.0 for a, b in zip(ours, theirs, strict=True)]
+def auc_change(results: Results, name: str, part: str) -> dict[str, Any]:
+    """Relative change of the AUC against the vanilla model of the same seed, over seeds: -0.02 is a loss of 2 %."""
+    pairs = zip(*(results[key]["measures"][part]["auc"] for key in (name, "vanilla")), strict=True)
+    return over_seeds([None if a is None or not b else a / b - 1.0 for a, b in pairs], low=-1.0)
 
 
 def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments) -> dict[str, Any] | None:
@@ -42,12 +44,12 @@ def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments
         ``name`` of the cell, its ``criterion`` (``rank``: the same with the sign by which higher is better) and
         ``auc_change`` on the validation texts, and how many cells were within the limit; None where none was.
     """
-    part = "validation" if arguments.select_by in PAIRED else "groups"
+    part = "groups" if by_groups(arguments) else "validation"
     sign = -1.0 if arguments.select_by == "flip_rate" else 1.0
     found = []
     for each in cells:
         value = over_seeds(results[each.name]["measures"][part][arguments.select_by], **RATE)["mean"]
-        change = over_seeds(auc_change(results, each.name, "validation"), **CHANGE)["mean"]
+        change = auc_change(results, each.name, "validation")["mean"]
         if value is not None and change is not None and change >= -arguments.max_auc_drop:
             found.append((sign * value, -float(np.mean(results[each.name]["n_rows"])), each.name, change))
     if not found:
@@ -79,12 +81,12 @@ def summarize(results: Results, arguments: DataDietArguments, n: int) -> dict[st
     choices = {ranking: choose(results, cells, arguments) for ranking, cells in plan.get("2", {}).items()}
     made = {ranking: choice for ranking, choice in choices.items() if choice is not None}
     best = max(made, key=lambda ranking: made[ranking]["rank"], default=None)
-    table = {name: entry(results, name, n) for name in BASELINES if "skipped" not in results[name]}
-    table |= {ranking: entry(results, choice["name"], n) for ranking, choice in made.items()}
+    lines = {name: name for name in BASELINES if "skipped" not in results[name]}
+    lines |= {ranking: choice["name"] for ranking, choice in made.items()}
     return {
         "choices": choices,
         "best": None if best is None else {"ranking": best, **made[best]},
-        "table": table,
+        "table": {name: entry(results, each, n) for name, each in lines.items()},
         "skipped": {name: each["skipped"] for name, each in results.items() if "skipped" in each},
         "curves": _points(results, plan.get("1", {})),
         "trade_off": _points(results, plan.get("2", {})),
@@ -93,7 +95,7 @@ def summarize(results: Results, arguments: DataDietArguments, n: int) -> dict[st
 
 def cautions(
     results: Results, choices: Mapping[str, Any], arguments: DataDietArguments, n: int, changed: int
-) -> list[str]:
+) -> Iterator[str]:
     """What must be known before a choice is believed: shares spent on copies, and choices in which no score had a say.
 
     Args:
@@ -103,28 +105,26 @@ def cautions(
         n: number of factual examples.
         changed: how many of them have a counterfactual.
 
-    Returns:
+    Yields:
         Sentences.
     """
-    found = []
-    for ranking, cells in experiments(arguments).get("2", {}).items():
-        rows = {each: float(np.mean(results[each.name]["n_rows"])) for each in cells if each.ranking in RANKINGS}
-        kept = {each.counterfactual: round(size - count(each.factual, n)) for each, size in rows.items()}
+    for name, cells in experiments(arguments).get("2", {}).items():
+        ranking, chosen = RANKINGS[name], (choices[name] or {}).get("name")
+        sizes = {each: float(np.mean(results[each.name]["n_rows"])) for each in cells if each.ranking in RANKINGS}
+        kept = {each.counterfactual: round(size - count(each.factual, n)) for each, size in sizes.items()}
         few = [f"{size} at b = {b:g}" for b, size in sorted(kept.items()) if spent_on_copies(size, b, changed)]
-        if few and RANKINGS[ranking].counterfactual is not None:
-            found.append(
-                f"{ranking} spends its share on texts without a counterfactual, which it ranks first; of {changed} "
+        if few and ranking.counterfactual is not None:
+            yield (
+                f"{name} spends its share on texts without a counterfactual, which it ranks first; of {changed} "
                 f"counterfactuals it keeps {', '.join(few)}. Count b in those that there are: --counterfactual_base "
                 "changed."
             )
-        name = (choices[ranking] or {}).get("name")
-        chosen = next((each for each in cells if each.name == name and each.counterfactual == 0.0), None)
-        if chosen is not None and RANKINGS[ranking].scores and RANKINGS[ranking].factual is None:
-            found.append(
-                f"{ranking}: the choice fell on b = 0. No counterfactual is kept and no score plays a part in it: it "
-                f"is a random {chosen.factual:.0%} of the examples, the same as of the ranking random."
-            )
-    return found
+        for each in set(cells):
+            if (each.name, each.counterfactual) == (chosen, 0.0) and ranking.scores and ranking.factual is None:
+                yield (
+                    f"{name}: the choice fell on b = 0. No counterfactual is kept and no score plays a part in it: it "
+                    f"is a random {each.factual:.0%} of the examples, the same as of the ranking random."
+                )
 
 
 def entry(results: Results, name: str, n: int) -> dict[str, Any]:
@@ -144,16 +144,15 @@ def entry(results: Results, name: str, n: int) -> dict[str, Any]:
         "n_rows": rows,
         "share_of_cda": rows / float(np.mean(results["cda"]["n_rows"])),
         "share_of_cda_with_copies": rows / (2 * n),
-        "auc_change": {part: over_seeds(auc_change(results, name, part), **CHANGE) for part in ("validation", "test")},
+        "auc_change": {part: auc_change(results, name, part) for part in ("validation", "test")},
         "measures": measures,
         "against": {
             other: {
                 part: {
                     key: gap_over_seeds(cell["measures"][part][key], results[other]["measures"][part][key])
-                    for key in keys
+                    for key in measures[part]
                 }
-                for part, keys in (("validation", PAIRED), ("test", PAIRED), ("groups", GROUP))
-                if part in cell["measures"]
+                for part in measures
             }
             for other in ("vanilla", "cda")
             if other != name
@@ -167,15 +166,14 @@ def _points(results: Results, rankings: Mapping[str, Sequence[Cell]]) -> dict[st
         "test": ("counterfactual_parity", "kept_flipped_parity", "flip_rate", "auc"),
         "groups": ("demographic_parity",),
     }
-    found: dict[str, list[dict[str, Any]]] = {}
-    for ranking, cells in rankings.items():
-        found[ranking] = [
+    return {
+        ranking: [
             {
                 "cell": each.name,
                 "factual_fraction": each.factual,
                 "counterfactual_fraction": each.counterfactual,
                 "n_rows": float(np.mean(results[each.name]["n_rows"])),
-                "auc_change": over_seeds(auc_change(results, each.name, "test"), **CHANGE),
+                "auc_change": auc_change(results, each.name, "test"),
                 **{
                     part: {key: over_seeds(results[each.name]["measures"][part][key], **RATE) for key in keys}
                     for part, keys in wanted.items()
@@ -184,7 +182,8 @@ def _points(results: Results, rankings: Mapping[str, Sequence[Cell]]) -> dict[st
             }
             for each in cells
         ]
-    return found
+        for ranking, cells in rankings.items()
+    }
 
 
 def spearman(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,29 +216,22 @@ def stability(
         ``by_seed`` of each score: mean, least and greatest over pairs of seeds; ``single_runs`` of GE; ``by_epoch``:
         GE after each epoch against that after ``after``; ``by_model``; ``between``: pairs of scores.
     """
-    names = [name for name in ("ge", "el2n", "grand", "forgetting") if name in scores]
-    means = {name: scores[name].mean(axis=0) for name in names}
-    found: dict[str, Any] = {
-        "by_seed": {name: _pairs(scores[name][:, changed] if name == "ge" else scores[name]) for name in names},
-        "between": {
-            f"{first} {second}": _one(means[first][changed], means[second][changed])
-            for place, first in enumerate(names)
-            for second in names[place + 1 :]
-        },
+    means = {name: scores[name].mean(axis=0)[changed] for name in ("ge", "el2n", "grand", "forgetting")}
+    found = {
+        "by_seed": {name: _pairs(scores[name][:, changed] if name == "ge" else scores[name]) for name in means},
+        "between": {f"{one} {other}": _one(means[one], means[other]) for one, other in combinations(means, 2)},
         "n_changed": int(changed.sum()),
+        "single_runs": _pairs(scores["ge_runs"][:, changed]),
+        "by_model": {name: _one(means["ge"], values[changed]) for name, values in (others or {}).items()},
     }
-    if "ge_runs" in scores:
-        found["single_runs"] = _pairs(scores["ge_runs"][:, changed])
-    if "ge_epochs" in scores:
+    if "ge_epochs" in scores:  # of whole models they are not taken
         epochs = scores["ge_epochs"][:, changed]
         found["by_epoch"] = [_one(epochs[after - 1], values) for values in epochs]
-    found["by_model"] = {name: _one(means["ge"][changed], values[changed]) for name, values in (others or {}).items()}
     return found
 
 
 def _one(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    pair = _pairs(np.stack([first, second]))
-    return None if pair is None else pair["mean"]
+    return number(_pairs(np.stack([first, second])) or {}, "mean")
 
 
 def _pairs(rows: NDArray[np.float64]) -> dict[str, float] | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from hf_fairness.augment import CounterfactualSwap, RemoveTerms, SwapQuality
 from hf_fairness.maps import row_draw
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.refine import balance
-from hf_fairness.rows import column_values
+from hf_fairness.rows import column_names, column_values
 from hf_fairness.runs import content_key
 from hf_fairness.scores.class_labels import Label, class_names, places, read_labels
 from hf_fairness.scores.statistics import generator
@@ -39,8 +38,8 @@ class Split:
         counterfactuals: of each text; the text itself where there is none to use.
         changed: whether there is one.
         labels: class numbers.
-        source: where the counterfactuals come from: "given" or "swapped".
-        n_rejected: swaps that the quality filter left out.
+        counts: sizes, where the counterfactuals come from ("given" or "swapped"), and how many swaps the quality filter
+            left out, for the report.
         versions: what the two texts of a pair are called: the two groups that swaps lead between, or else "original"
             and "counterfactual".
         place: per example 0 where the text is the first of these versions, 1 where its counterfactual is; -1 where the
@@ -51,23 +50,9 @@ class Split:
     counterfactuals: list[str]
     changed: NDArray[np.bool_]
     labels: NDArray[np.int64]
-    source: str
-    n_rejected: int
+    counts: dict[str, Any]
     versions: tuple[str, str]
     place: NDArray[np.int64]
-
-    def counts(self) -> dict[str, Any]:
-        """Numbers for the report."""
-        return {
-            "n": len(self.texts),
-            "n_changed": int(self.changed.sum()),
-            "changed_share": float(self.changed.mean()),
-            "counterfactuals": self.source,
-            "n_rejected_swaps": self.n_rejected,
-            "versions": list(self.versions),
-            "n_versions": int((self.place >= 0).sum()),
-            "labels": np.bincount(self.labels).tolist(),
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +88,7 @@ class DietData:
     def counts(self) -> dict[str, Any]:
         """Sizes of the sets, and labels."""
         return {
-            **{name: getattr(self, name).counts() for name in ("train", "validation", "test")},
+            **{name: getattr(self, name).counts for name in ("train", "validation", "test")},
             "groups": None if self.groups is None else {"n": len(self.groups.texts)},
             "classes": self.classes,
             "positive_label": self.classes[self.positive],
@@ -132,13 +117,12 @@ class DietData:
 
     def blind(self, texts: Sequence[str]) -> list[str]:
         """The texts without terms of the attribute."""
-        removal = RemoveTerms("text", attribute=self.attribute, names=self.names)
-        return list(removal({"text": list(texts)})["text_blind"])
+        remove = RemoveTerms("text", attribute=self.attribute, names=self.names)
+        return list(remove({"text": list(texts)})["text_blind"])
 
     def distinct_texts(self) -> list[str]:
         """Every text that a search on frozen features reads, once, in an order that depends on the texts only."""
-        columns = [self.pool, *self.measured().values(), *self.measured(blind=True).values()]
-        return sorted(set().union(*columns))
+        return sorted(set(self.pool).union(*self.measured().values(), *self.measured(blind=True).values()))
 
     def measured_key(self) -> str:
         """Content key of what models are measured on, and by what."""
@@ -152,8 +136,8 @@ class DietData:
 
     def substituted(self, seed: int) -> Rows:
         """Rows of counterfactual data substitution: every second text with a counterfactual gives way to it."""
-        drawn = np.array([row_draw(seed, text) < 0.5 for text in self.train.texts])
-        return np.arange(self.n) + self.n * (drawn & self.train.changed)
+        drawn = [row_draw(seed, text) < 0.5 for text in self.train.texts]
+        return np.arange(self.n) + self.n * (self.train.changed & drawn)
 
     def balanced(self, seed: int) -> Rows:
         """Rows with as many texts of every group within each label: those of smaller groups are repeated."""
@@ -199,64 +183,51 @@ def prepare(
     )
     if arguments.max_rows is not None:
         train = train.select(range(min(len(train), arguments.max_rows)))
-    sets = {"train": train, "validation": validation, "test": test}
-    sets = {name: rows for name, rows in sets.items() if rows is not None}
+    given = {"train": train, "validation": validation, "test": test, "group": group_dataset}
+    sets = {name: rows for name, rows in given.items() if rows is not None}
     column = arguments.label_column
     labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
     texts = {name: _column(rows, text_column, name, "--text_column") for name, rows in sets.items()}
-    known = getattr(train.features[column], "names", None)
-    occurring = class_names(labels["train"])
-    classes = occurring if known is None else [name for name in known if name in occurring]
+    known, occurring = getattr(train.features[column], "names", None), class_names(labels["train"])
+    classes = [name for name in known or occurring if name in occurring]
     if len(classes) < 2:
         raise ValueError(f"Column {column!r} holds {len(classes)} kinds of labels; a classifier needs two or more.")
     positive = _positive(classes, arguments.positive_label, known)
     numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
-    parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items()}
+    groups = None
+    if group_dataset is not None:
+        members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
+        groups = GroupTexts(list(map(str, texts["group"])), np.array(list(map(str, members))), numbers["group"])
+    parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items() if name != "group"}
     if missing := [name for name in ("validation", "test") if name not in sets]:
-        about = [str(attribute.polarity(str(text))) for text in texts["train"]]
-        strata = list(zip(numbers["train"].tolist(), about, strict=True))
-        held_out = _hold_out(strata, missing, seed=arguments.seed)
-        parts |= {name: ("train", chosen) for name, chosen in held_out.items()}
+        pairs = zip(numbers["train"], texts["train"], strict=True)
+        strata = [f"{label} {attribute.polarity(str(text))}" for label, text in pairs]
+        parts |= {name: ("train", rows) for name, rows in _hold_out(strata, missing, arguments.seed).items()}
     splits = {
         name: _split(sets[source].select(rows), numbers[source][rows], text_column, attribute, names, arguments)
         for name, (source, rows) in parts.items()
     }
-    groups = None
-    if group_dataset is not None:
-        members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
-        groups = GroupTexts(
-            [str(text) for text in _column(group_dataset, text_column, "group", "--text_column")],
-            np.array([str(group) for group in members]),
-            places(_labels(group_dataset, column, "group"), classes, f"Column {column!r} of the group set"),
-        )
     return DietData(**splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=names)
 
 
-def _hold_out(strata: Sequence[Hashable], missing: Sequence[str], *, seed: int) -> dict[str, Rows]:
+def _hold_out(strata: Sequence[str], missing: Sequence[str], seed: int) -> dict[str, Rows]:
     """Rows of the parts that are held out, and of the rest as ``train``: each with its share of every stratum.
 
     Rows of a stratum, in random order, are spread evenly over an order of all; a run of this order holds as many of a
     stratum as its share, to within one row.
     """
-    n = len(strata)
-    draws, key, ranks = generator(seed, "held out").permutation(n), np.zeros(n), Counter[Hashable]()
-    counts = Counter(strata)
-    for row in draws.tolist():
-        key[row] = (ranks[strata[row]] + 0.5) / counts[strata[row]]
-        ranks[strata[row]] += 1
-    order, size = draws[np.argsort(key[draws], kind="stable")], max(1, round(HELD_OUT * n))
-    found = {name: np.sort(order[place * size : (place + 1) * size]) for place, name in enumerate(missing)}
-    return {"train": np.sort(order[len(missing) * size :]), **found}
+    _, kind, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    draws = generator(seed, "held out").permutation(len(strata))
+    together = np.argsort(kind[draws], kind="stable")
+    spread = np.concatenate([(np.arange(n) + 0.5) / n for n in counts])
+    order, size = draws[together[np.lexsort((together, spread))]], max(1, round(HELD_OUT * len(strata)))
+    ends = size * np.arange(1, len(missing) + 1)
+    return dict(zip((*missing, "train"), map(np.sort, np.split(order, ends)), strict=True))
 
 
 def _column(rows: Dataset, column: str, name: str, flag: str) -> list[Any]:
     """Values of a column; an error names the flag that names another."""
-    if column not in rows.column_names:
-        raise ValueError(
-            f"The {name} set has no column {column!r}. Name one of its columns with {flag}: "
-            f"{', '.join(rows.column_names)}."
-        )
-    return column_values(rows, column)
+    return column_values(rows, column_names(rows, column, f"The {name} set", flag)[0])
 
 
 def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column") -> list[Label]:
@@ -290,43 +261,39 @@ def _split(
     column = arguments.counterfactual_column
     given = column is not None and column in rows.column_names
     if not given:
-        column = f"{text_column}_counterfactual"
-        options: dict[str, Any] = {"attribute": attribute, "names": names}
-        rows = rows.select_columns([text_column]).map(
-            CounterfactualSwap(text_column, **options), batched=True, desc="Swapping group words"
-        )
-        rows = rows.map(SwapQuality(text_column, **options), batched=True, desc="Judging swaps")
+        column, options = f"{text_column}_counterfactual", dict[str, Any](attribute=attribute, names=names)
+        rows = rows.select_columns([text_column])
+        for rule, what in ((CounterfactualSwap, "Swapping group words"), (SwapQuality, "Judging swaps")):
+            rows = rows.map(rule(text_column, **options), batched=True, desc=what)
     pairs = read_pairs(rows, text_column=text_column, counterfactual_column=column, label_column=None)
-    texts = pairs.texts(rows)
-    counterfactuals = list(texts)
-    for place, text in zip(np.flatnonzero(pairs.changed), pairs.counterfactual_texts(rows), strict=True):
-        counterfactuals[place] = text
+    texts, swapped = pairs.texts(rows), iter(pairs.counterfactual_texts(rows))
+    others = [next(swapped) if changed else text for text, changed in zip(texts, pairs.changed, strict=True)]
+    versions, place = _versions(texts, others, pairs.changed, attribute)
     rejected = column_values(rows, "rejected_reason") if "rejected_reason" in rows.column_names else []
-    return Split(
-        texts,
-        counterfactuals,
-        pairs.changed,
-        labels,
-        "given" if given else "swapped",
-        sum(map(bool, rejected)),
-        *_versions(texts, counterfactuals, pairs.changed, attribute),
-    )
+    counts = {
+        "n": len(texts),
+        "n_changed": int(pairs.changed.sum()),
+        "changed_share": float(pairs.changed.mean()),
+        "counterfactuals": "given" if given else "swapped",
+        "n_rejected_swaps": sum(map(bool, rejected)),
+        "versions": list(versions),
+        "n_versions": int((place >= 0).sum()),
+        "labels": np.bincount(labels).tolist(),
+    }
+    return Split(texts, others, pairs.changed, labels, counts, versions, place)
 
 
 def _versions(
     texts: Sequence[str], counterfactuals: Sequence[str], changed: NDArray[np.bool_], attribute: Attribute
 ) -> tuple[tuple[str, str], NDArray[np.int64]]:
     """Names of the versions, and which of them each text is, by the group that most of its terms belong to."""
-    place = np.full(len(texts), -1, dtype=np.int64)
-    rows = np.flatnonzero(changed).tolist()
-    pairs = [(attribute.polarity(texts[row]), attribute.polarity(counterfactuals[row])) for row in rows]
-    names = attribute.group_names
-    clear = [first != second and first in names and second in names for first, second in pairs]
-    groups = sorted({group for pair, is_clear in zip(pairs, clear, strict=True) if is_clear for group in pair})
+    pairs = {}
+    for row in np.flatnonzero(changed).tolist():
+        pair = attribute.polarity(texts[row]), attribute.polarity(counterfactuals[row])
+        if pair[0] != pair[1] and set(pair) <= set(attribute.group_names):
+            pairs[row] = pair
+    groups = sorted({group for pair in pairs.values() for group in pair})
     if len(groups) != 2:
-        place[rows] = 0
-        return ("original", "counterfactual"), place
-    for row, pair, is_clear in zip(rows, pairs, clear, strict=True):
-        if is_clear:
-            place[row] = groups.index(pair[0])
-    return (groups[0], groups[1]), place
+        return ("original", "counterfactual"), np.where(changed, 0, -1)
+    place = [groups.index(pairs[row][0]) if row in pairs else -1 for row in range(len(texts))]
+    return (groups[0], groups[1]), np.array(place)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.runs import atomic_write_json
+from hf_fairness.scores import flips
 from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.flips import counterfactual_flip
 from hf_fairness.scores.groups import equalized_odds
@@ -25,29 +26,21 @@ from hf_fairness.utils import FairnessWarning, progress
 
 logger = logging.getLogger(__name__)
 
-#: What every search trains beside the rankings: all factual examples; all of both kinds; a counterfactual in place of
-#: every second example; texts without terms, in training and prediction; as many examples of each group.
-BASELINES = ("vanilla", "cda", "cds", "blindness", "balancing")
-#: On the same texts with their group words flipped, in the order of tables; then AUC and accuracy on all texts.
-PAIRED = (
-    "counterfactual_parity",
-    "counterfactual_equal_opportunity_1",
-    "counterfactual_equalized_odds",
-    "kept_flipped_parity",
-    "flip_rate",
-    "mean_abs_probability_change",
-    "positive_rate",
-    "auc",
-    "accuracy",
-)
-#: On different texts of different groups.
-GROUP = ("demographic_parity", "equal_opportunity_1", "equalized_odds", "positive_rate", "accuracy")
+#: What every search trains beside the rankings, with title and description.
+BASELINES = {
+    "vanilla": ("vanilla", "trained on the texts as they are"),
+    "cda": ("CDA", "trained on every text and its counterfactual"),
+    "cds": ("CDS", "trained on every text or, at random, its counterfactual in its place"),
+    "blindness": ("blindness", "trained on and given texts without the words that name a group"),
+    "balancing": (
+        "balancing",
+        "trained on as many texts of each group within each label, those of smaller groups repeated",
+    ),
+}
 
 #: Score name -> values of every seed, shape (seeds, n).
 Scores = Mapping[str, NDArray[np.float64]]
 Probabilities = NDArray[np.float64]
-#: Set -> key -> one value per seed; None where undefined.
-Measured = dict[str, dict[str, list["float | None"]]]
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,8 @@ class Cell:
     @property
     def name(self) -> str:
         """Unique name, usable as a file name."""
-        fractions = f"-a{self.factual:g}-b{self.counterfactual:g}"
-        return self.ranking if self.ranking in BASELINES else self.ranking + fractions
+        shares = f"-a{self.factual:g}-b{self.counterfactual:g}"
+        return self.ranking + ("" if self.ranking in BASELINES else shares)
 
 
 def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
@@ -87,18 +80,17 @@ def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
 
 def experiments(arguments: DataDietArguments) -> dict[str, dict[str, list[Cell]]]:
     """The cells of both experiments by ranking; some belong to several rankings."""
-    a = arguments
     shares = {
-        1: [(1.0, b) for b in a.first_fractions],
-        2: [(f, c) for f in a.factual_fractions for c in a.counterfactual_fractions if f + c > 0],
+        1: [(1.0, b) for b in arguments.first_fractions],
+        2: [(a, b) for a in arguments.factual_fractions for b in arguments.counterfactual_fractions if a + b > 0],
     }
     return {
         str(number): {
             name: [cell(name, *pair) for pair in shares[number]]
-            for name in (FIRST if number == 1 else a.rankings)
-            if a.control or name != CONTROL
+            for name in (FIRST if number == 1 else arguments.rankings)
+            if arguments.control or name != CONTROL
         }
-        for number in sorted(set(a.experiments))
+        for number in sorted(set(arguments.experiments))
     }
 
 
@@ -123,19 +115,14 @@ def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, b
     Returns:
         Row numbers; see :class:`DietData`.
     """
-    everything = np.ones(diet.n, dtype=bool)
-    if cell.ranking in ("vanilla", "cda"):
-        return diet.rows(everything, everything & (cell.ranking == "cda"))
-    if cell.ranking == "cds":
-        return diet.substituted(seed)
     if cell.ranking == "blindness":
         return 2 * diet.n + np.arange(diet.n)
-    if cell.ranking == "balancing":
-        return diet.balanced(seed)
+    if cell.ranking in ("cds", "balancing"):
+        return diet.substituted(seed) if cell.ranking == "cds" else diet.balanced(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # said once, of all seeds, in the report
         kept = keep(
-            cell.ranking,
+            CONTROL if cell.ranking in BASELINES else cell.ranking,  # all or none of a kind, whatever the ranking
             {name: values[index] for name, values in scores.items()},
             diet.train.changed,
             factual_fraction=cell.factual,
@@ -171,36 +158,39 @@ def run_cell(
         Its ``name`` and fractions, ``n_rows`` per seed, ``measures`` by set and key with one value per seed; or
         ``skipped`` with the reason.
     """
-    start, blind, base = time.perf_counter(), cell.ranking == "blindness", arguments.counterfactual_base
-    found: dict[str, Any] = {**asdict(cell), "name": cell.name}
+    start, found = time.perf_counter(), {**asdict(cell), "name": cell.name}
     try:
-        rows = [rows_of(cell, diet, scores, index, seed, base) for index, seed in enumerate(arguments.seeds)]
+        rows = [
+            rows_of(cell, diet, scores, index, seed, arguments.counterfactual_base)
+            for index, seed in enumerate(arguments.seeds)
+        ]
     except ValueError as error:
         if cell.ranking != "balancing":
             raise
         logger.warning("The baseline %s is left out: %s", cell.name, error)
         return {**found, "skipped": str(error)}
-    measures = measure(diet, learner.probabilities(rows, arguments.seeds, blind=blind))
+    measures = measure(diet, learner.probabilities(rows, arguments.seeds, blind=cell.ranking == "blindness"))
     seconds = round(time.perf_counter() - start, 3)
     return {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
 
 
-def measure(diet: DietData, probabilities: Mapping[str, Probabilities]) -> Measured:
+def measure(diet: DietData, probabilities: Mapping[str, Probabilities]) -> dict[str, dict[str, list[float | None]]]:
     """Paired metrics and AUC on validation and test texts, group metrics on the texts of groups.
 
     Args:
         diet: labels, groups, and which texts have a counterfactual.
         probabilities: of each set, shape (seeds, n, classes).
+
+    Returns:
+        By set and key one value per seed; None where undefined.
     """
-    found: Measured = {}
+    found = {}
     for name, split in (("validation", diet.validation), ("test", diet.test)):
-        versions = probabilities[name], probabilities[f"{name}_counterfactual"]
-        each = [_paired(pair, split, diet.positive) for pair in zip(*versions, strict=True)]
-        found[name] = {key: [one[key] for one in each] for key in PAIRED}
+        versions = zip(probabilities[name], probabilities[f"{name}_counterfactual"], strict=True)
+        found[name] = [_paired(pair, split, diet.positive) for pair in versions]
     if diet.groups is not None:
-        each = [_group(values, diet.groups, diet.positive) for values in probabilities["groups"]]
-        found["groups"] = {key: [one[key] for one in each] for key in GROUP}
-    return found
+        found["groups"] = [_group(values, diet.groups, diet.positive) for values in probabilities["groups"]]
+    return {name: {key: [one[key] for one in each] for key in each[0]} for name, each in found.items()}
 
 
 def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[str, float | None]:
@@ -228,7 +218,7 @@ def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[
         )
         groups = counterfactual_flip(by_group, references=truth, changed=known, n_bootstrap=0) if known.any() else {}
     return {
-        **{key: groups.get(key) for key in PAIRED if key.startswith("counterfactual")},
+        **{key: groups.get(key) for key in flips.MEASURES if key.startswith("counterfactual")},
         "kept_flipped_parity": flip["counterfactual_parity"],
         **{key: flip[key] for key in ("flip_rate", "mean_abs_probability_change")},
         "positive_rate": flip["positive_rate"]["original"],
@@ -241,13 +231,9 @@ def _group(probabilities: Probabilities, groups: GroupTexts, positive: int) -> d
     """Measures of one model on texts of different groups."""
     hits, truth = (probabilities.argmax(axis=1) == positive).astype(int), (groups.labels == positive).astype(int)
     odds = equalized_odds(hits, truth, groups.groups, n_bootstrap=0)
-    rates = odds["rates"].values()
-    gaps = {
-        key: 1.0 - float(np.ptp([rate[name] for rate in rates]))
-        for key, name in (("demographic_parity", "positive_rate"), ("equal_opportunity_1", "true_positive_rate"))
-    }
+    compared = {"demographic_parity": "positive_rate", "equal_opportunity_1": "true_positive_rate"}
     return {
-        **gaps,
+        **{key: 1.0 - float(np.ptp([each[name] for each in odds["rates"].values()])) for key, name in compared.items()},
         "equalized_odds": odds["equalized_odds"],
         "positive_rate": odds["overall_positive_rate"],
         "accuracy": odds["accuracy"],

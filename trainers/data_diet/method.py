@@ -116,7 +116,7 @@ class DataDiet(Method):
         self.search: dict[str, Any] = {
             "data": self.diet.counts(),
             **chosen,
-            "cautions": cautions(results, chosen["choices"], a, self.diet.n, int(changed.sum())),
+            "cautions": list(cautions(results, chosen["choices"], a, self.diet.n, int(changed.sum()))),
             "stability": stability(self.scores, changed, after=a.score_after_epochs, others=others),
             "cost": {
                 "scoring_examples": a.n_init * a.score_after_epochs * self.diet.n,
@@ -316,7 +316,7 @@ class DataDiet(Method):
             columns=["text"],
             options=options,
             counts={
-                **self.diet.train.counts(),
+                **self.diet.train.counts,
                 "kept examples": len(rows) - added,
                 "kept counterfactuals": added,
             },

@@ -10,21 +10,11 @@ from hf_fairness.report.text import format_interval, format_number, format_perce
 from hf_fairness.scores import flips, groups
 from hf_fairness.scores.auc import MEASURES as ON_ALL_TEXTS
 from hf_fairness.trainers.data_diet.arguments import CONTROL, DataDietArguments
+from hf_fairness.trainers.data_diet.grid import BASELINES
 from hf_fairness.trainers.experiment import Plan
 
 VANILLA = "vanilla"
-#: Title and description of what a search is compared with.
-BASELINES = {
-    VANILLA: ("vanilla", "trained on the texts as they are"),
-    "cda": ("CDA", "trained on every text and its counterfactual"),
-    "cds": ("CDS", "trained on every text or, at random, its counterfactual in its place"),
-    "blindness": ("blindness", "trained on and given texts without the words that name a group"),
-    "balancing": (
-        "balancing",
-        "trained on as many texts of each group within each label, those of smaller groups repeated",
-    ),
-}
-#: The same of the rankings by which examples are kept.
+#: Title and description of the rankings by which examples are kept.
 RANKINGS = {
     "healthy_random": ("healthy random", "random examples, and the counterfactuals with the highest GE scores"),
     CONTROL: ("random", "random examples and random counterfactuals"),
