@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
@@ -205,6 +205,20 @@ def package_versions(packages: Iterable[str]) -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
+
+
+def refuse_any(problems: Mapping[str, object]) -> None:
+    """Raise the first of some messages that holds.
+
+    Args:
+        problems: message -> whether it holds.
+
+    Raises:
+        ValueError: with the message.
+    """
+    for message, holds in problems.items():
+        if holds:
+            raise ValueError(message)
 
 
 def is_main_process() -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness._atomic import atomic_write_text
 from hf_fairness.demo.grammar_draws import (
     MONOLINGUAL,
     PARALLEL,
@@ -119,7 +120,7 @@ class TemplateWorld:
         """Write the lexicon, or its nouns of persons, into a folder and return the path of the file."""
         path = Path(folder) / f"{'nouns' if nouns_only else 'lexicon'}.{self.lang}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.nouns if nouns_only else self.lexicon, encoding="utf-8")
+        atomic_write_text(path, self.nouns if nouns_only else self.lexicon)
         return str(path)
 
 

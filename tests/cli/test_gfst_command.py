@@ -294,6 +294,20 @@ def test_parts_of_one_data_set_are_read_by_configuration_and_split(files, tmp_pa
     assert len(open_texts(named["dataset"], column="source", config="en-de", split="test")) == 20
 
 
+def test_a_configuration_alone_names_held_out_pairs(files, tmp_path):
+    for name in ("old", "new"):
+        rows = gfst_world.pairs(len(name), 1).rename_columns({"source": "en", "target": "it"})
+        (tmp_path / "built" / name).mkdir(parents=True)
+        rows.to_parquet(str(tmp_path / "built" / name / "train-0.parquet"))
+    heads = "".join(f"- config_name: {name}\n  data_files: {name}/train-*\n" for name in ("old", "new"))
+    (tmp_path / "built" / "README.md").write_text(f"---\nconfigs:\n{heads}---\n")
+    named = {"dataset": str(tmp_path / "built"), "dataset_config": "old"}
+    found = open_held_out_pairs(*told(**named, validation_config="new"), "validation")
+    assert found[:] == gfst_world.pairs(3, 1)[:]
+    with pytest.raises(ValueError, match="--validation_config new: aligned files have no configs"):
+        open_held_out_pairs(*told(dataset=files["aligned"], validation_config="new"), "validation")
+
+
 def test_test_sets_are_read_from_what_is_published_and_from_data_sets(files, tmp_path):
     rows = gfst_world.winomt_rows()
     Dataset.from_list(rows).to_parquet(str(tmp_path / "winomt.parquet"))
@@ -328,7 +342,7 @@ def test_what_cannot_be_read_is_refused(files, tmp_path):
     short.write_text("una\n")
     with pytest.raises(ValueError, match=r"has 400 lines and .* 1: aligned files"):
         open_train(*told(dataset=f"{files['train.en']},{short}"))
-    with pytest.raises(ValueError, match=r"There is no file .*nowhere.it"):
+    with pytest.raises(ValueError, match=r"no such file or folder: .*nowhere\.it.*Expected two aligned text files"):
         open_train(*told(dataset=f"{files['train.en']},{tmp_path / 'nowhere.it'}"))
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ValueError, match="is empty"):
@@ -339,7 +353,7 @@ def test_what_cannot_be_read_is_refused(files, tmp_path):
 
 def test_errors_of_the_command_say_what_to_do(files, tmp_path, capsys):
     assert main(["gfst", "--target_lang", "it", "--output_dir", str(tmp_path)]) == 1
-    assert "--monolingual_dataset is missing" in capsys.readouterr().err
+    assert "no monolingual text to translate: name it with --monolingual_dataset" in capsys.readouterr().err
     assert (
         main(["gfst", "--monolingual_dataset", files["news.txt"], "--target_lang", "it", "--output_dir", str(tmp_path)])
         == 1

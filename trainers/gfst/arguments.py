@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP
+from hf_fairness.utils import refuse_any
 
 RETRAIN, MIXED, BACK_TRANSLATION = "retrain", "mixed_finetune", "back_translation"
 #: How the final model is made.
@@ -216,26 +217,31 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         self.check_experiment()
         self.arms = [] if self.arms == ["none"] else list(dict.fromkeys(self.arms))
         self.until = None if self.until is None else self.until.replace("-", "_")
-        for name in ("min_pairs", "upsample", "num_beams", "translation_batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more.")
-        for name in ("max_candidates", "max_pairs"):
-            value = getattr(self, name)
-            if value is not None and value < self.min_pairs:
-                raise ValueError(f"{name} is {value}, expected at least --min_pairs, which is {self.min_pairs}.")
-        problems = {
-            f"method is {self.method!r}, expected one of {', '.join(METHODS)}.": self.method not in (None, *METHODS),
-            f"until is {self.until!r}, expected a stage: {', '.join(STAGES)}.": self.until not in (None, *STAGES),
-            "--text_column: parallel data have two columns of texts. Name them with --source_column and "
-            "--target_column, and that of monolingual texts with --monolingual_text_column.": self.text_column,
-            "--tagger and --lexicon both say how words get their gender: give one of them.": self.tagger
-            and self.lexicon,
-            "--train_initial False needs a model that can translate already: give its id or folder with "
-            "--model_name_or_path.": self.model_name_or_path is None and self.train_initial is False,
-        }
-        for message, wrong in problems.items():
-            if wrong:
-                raise ValueError(message)
+        refuse_any(
+            {
+                **{
+                    f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1
+                    for name in ("min_pairs", "upsample", "num_beams", "translation_batch_size")
+                },
+                **{
+                    f"{name} is {value}, expected at least --min_pairs, which is {self.min_pairs}.": (
+                        value is not None and value < self.min_pairs
+                    )
+                    for name, value in (("max_candidates", self.max_candidates), ("max_pairs", self.max_pairs))
+                },
+                f"method is {self.method!r}, expected one of {', '.join(METHODS)}.": (
+                    self.method not in (None, *METHODS)
+                ),
+                f"until is {self.until!r}, expected a stage: {', '.join(STAGES)}.": self.until not in (None, *STAGES),
+                "--text_column: parallel data have two columns of texts. Name them with --source_column and "
+                "--target_column, and that of monolingual texts with --monolingual_text_column.": self.text_column,
+                "--tagger and --lexicon both say how words get their gender: give one of them.": (
+                    self.tagger and self.lexicon
+                ),
+                "--train_initial False needs a model that can translate already: give its id or folder with "
+                "--model_name_or_path.": self.model_name_or_path is None and self.train_initial is False,
+            }
+        )
 
     @property
     def trains_initial(self) -> bool:

@@ -23,7 +23,7 @@ from hf_fairness.filters import (
 )
 from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.trainers.gfst.arguments import RANDOM, UNFILTERED, GFSTArguments
-from hf_fairness.utils import REPORT, FairnessWarning, check_packages
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages, refuse_any
 
 
 def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
@@ -39,41 +39,45 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
     """
     attribute = load_attribute(a.attribute, language=a.source_lang)
     SourceGender(wordlist=a.wordlist, attribute=attribute)  # refuses what it cannot work with
-    groups = attribute.group_names
-    known = [RANDOM, UNFILTERED, *groups]
+    known = [RANDOM, UNFILTERED, *attribute.group_names]
     unknown = next((name for name in a.arms if name not in known), None)
     needs_parallel = a.until == "parallel" or a.wants("train") or (a.wants("start") and a.trains_initial)
     needs_target = a.backwards or a.wants("filter_target")
+    translates_back = a.backwards and a.wants("translate")
     reverse = data["reverse"] or a.reverse_model
-    problems = {
-        f"--arms: unknown arm {unknown!r}. Arms: {', '.join(known)}; `none` for none.": unknown,
-        "--arms no_target_filter needs translations to leave unfiltered; back-translation has none.": a.backwards
-        and UNFILTERED in a.arms,
-        "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it is "
-        "needed (--until).": data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
-        "There are no parallel data: the models are trained on them. Name pairs of texts with --dataset.": (
-            data["train"] is None and needs_parallel
-        ),
-        "A model that is given as an object needs its tokenizer: tokenizer=...": data["model"] is not None
-        and data["tokenizer"] is None,
-        "Back-translation needs a model from target to source language: name it with --reverse_model.": a.backwards
-        and a.wants("translate")
-        and reverse is None,
-        "--target_lang is missing: the code of the target language, such as it, de or ru.": a.target_lang is None
-        and needs_target,
-    }
-    for message, wrong in problems.items():
-        if wrong:
-            raise ValueError(message)
+    refuse_any(
+        {
+            f"--arms: unknown arm {unknown!r}. Arms: {', '.join(known)}; `none` for none.": unknown,
+            "--arms no_target_filter needs translations to leave unfiltered; back-translation has none.": (
+                a.backwards and UNFILTERED in a.arms
+            ),
+            "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it "
+            "is needed (--until).": data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
+            "There are no parallel data: the models are trained on them. Name pairs of texts with --dataset.": (
+                data["train"] is None and needs_parallel
+            ),
+            "A model that is given as an object needs its tokenizer: tokenizer=...": (
+                data["model"] is not None and data["tokenizer"] is None
+            ),
+            "Back-translation needs a model from target to source language: name it with --reverse_model.": (
+                translates_back and reverse is None
+            ),
+            "--target_lang is missing: the code of the target language, such as it, de or ru.": (
+                needs_target and a.target_lang is None
+            ),
+        }
+    )
     own = a.model_name_or_path if data["model"] is None else (data["model"], data["tokenizer"])
     if a.wants("start") and own is not None:
         check_translator(own, a.source_code, a.target_code)
-    if a.backwards and a.wants("translate"):
+    if translates_back:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])
     if needs_target:
         how: dict[str, Any] = {"human_nouns_only": a.human_nouns_only, "nouns": a.nouns, "ambiguous": a.ambiguous}
-        TargetGender(lang=a.target_lang, tagger=tagger, **how)({"target": ["a"], "source_gender": [groups[0]]})
+        TargetGender(lang=a.target_lang, tagger=tagger, **how)(
+            {"target": ["a"], "source_gender": [attribute.group_names[0]]}
+        )
     if a.wants("predict"):
         _check_measures(a, data, data["winomt_tagger"] or tagger)
 
@@ -81,9 +85,11 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
 def _check_measures(a: GFSTArguments, data: Mapping[str, Any], tagger: GenderTagger | None) -> None:
     """Find out what the last stages would lack."""
     winomt = data["winomt_rows"] is not None
-    aligner = [ALIGNER_PACKAGES[a.aligner]] if winomt and a.aligner in ALIGNER_PACKAGES else []
-    sacrebleu = ["sacrebleu"] if data["test"] is not None else []
-    check_packages(*sacrebleu, *aligner, *(REPORT if a.wants("report") else ()))
+    check_packages(
+        *(["sacrebleu"] if data["test"] is not None else []),
+        *([ALIGNER_PACKAGES[a.aligner]] if winomt and a.aligner in ALIGNER_PACKAGES else []),
+        *(REPORT if a.wants("report") else ()),
+    )
     if winomt and tagger is None and a.target_lang in LANGUAGES:
         predict_genders([["a"]], [[0]], a.target_lang, rules="original")
     if not winomt:
@@ -117,15 +123,11 @@ def check_translator(source: Any, source_code: str | None, target_code: str | No
         raise ValueError(
             f"{source} is a {config.model_type}, expected an encoder-decoder that translates (AutoModelForSeq2SeqLM)."
         )
-    language_pair(find_tokenizer(source), _generation_config(source, config), source_code, target_code)
-
-
-def _generation_config(source: Path | str, config: Any) -> GenerationConfig:
-    """How a model generates; an old checkpoint may keep these settings in its config."""
     try:
-        return GenerationConfig.from_pretrained(source)
-    except OSError:
-        return GenerationConfig.from_model_config(config)
+        generation = GenerationConfig.from_pretrained(source)
+    except OSError:  # an old checkpoint keeps these settings in its config
+        generation = GenerationConfig.from_model_config(config)
+    language_pair(find_tokenizer(source), generation, source_code, target_code)
 
 
 def find_tagger(a: GFSTArguments, tagger: GenderTagger | None) -> GenderTagger | None:

@@ -40,8 +40,6 @@ EPILOG = """examples:
 No number of the report shows that a model is fair; read the control beside every gain.
 """
 
-#: Where the lexicons of the world are kept in the output folder.
-FOLDER = "demo"
 #: What the demo has of its own.
 _OWN = (
     *("model_name_or_path", "dataset", "monolingual_dataset", "validation_dataset", "validation_split"),
@@ -72,10 +70,6 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     a, late = arguments, arguments.wants("predict")
     if a.demo:
         return demo_data(a, config)
-    if a.monolingual_dataset is None and a.until not in ("parallel", "start", "initial"):
-        raise ValueError(
-            "--monolingual_dataset is missing: a text file, table, saved data set or id to translate from."
-        )
     languages = (a.source_lang, a.target_lang)
     return {  # first, as they cost little
         "winomt_rows": open_test_set("winomt", a.winomt, languages) if late else None,
@@ -105,25 +99,19 @@ def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
         ValueError: data or a model were named as well.
     """
     from hf_fairness.filters import LexiconTagger
-    from hf_fairness.runs import atomic_write_text
 
     given = [name for name in _OWN if getattr(arguments, name)]
     if given:
         raise ValueError(f"--demo brings its own data and model: leave out --{given[0]}, or --demo.")
-    world = demo_world(config.seed)
-    folder = Path(str(config.output_dir)) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    lexicon, nouns = folder / f"lexicon.{world.lang}.tsv", folder / f"nouns.{world.lang}.tsv"
-    atomic_write_text(lexicon, world.lexicon)
-    atomic_write_text(nouns, world.nouns)
-    arguments.lexicon = str(lexicon)
+    world, folder = demo_world(config.seed), Path(str(config.output_dir)) / "demo"
+    arguments.lexicon = world.write_lexicon(folder)
     return {
         "train": world.parallel,
         "monolingual": world.monolingual,
         "validation": world.validation,
         "test": world.generic_test,
         "winomt_rows": world.winomt_rows,
-        "winomt_tagger": LexiconTagger(str(nouns), world.lang),
+        "winomt_tagger": LexiconTagger(world.write_lexicon(folder, nouns_only=True), world.lang),
     }
 
 

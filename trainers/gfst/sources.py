@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ from hf_fairness.sources import (
     columns_of_texts,
     looks_local,
     missing,
-    near_names,
     open_dataset,
     open_held_out,
     open_rows,
@@ -24,10 +23,13 @@ if TYPE_CHECKING:
 
 #: Endings that `open_dataset` reads as tables; every other file is text, one row a line.
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-#: Option -> endings of the file that its authors publish, the columns of a data set in its place, and its name.
-TEST_SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
-    "winomt": ((".txt", ".tsv"), ("gender", "target_index", "sentence", "profession"), "WinoMT's data file en.txt"),
-    "must_she": ((".txt", ".tsv"), ("source", "category", "gender_terms"), "MuST-SHE's tsv file"),
+#: Endings of the files in which the authors of test sets publish them; and of all that can be read.
+PUBLISHED = (".txt", ".tsv")
+FILES = (*TABLES, *PUBLISHED)
+#: Option -> the columns of a data set in place of the file that its authors publish, and the name of that file.
+TEST_SETS: dict[str, tuple[tuple[str, ...], str]] = {
+    "winomt": (("gender", "target_index", "sentence", "profession"), "WinoMT's data file en.txt"),
+    "must_she": (("source", "category", "gender_terms"), "MuST-SHE's tsv file"),
 }
 
 
@@ -38,61 +40,58 @@ def open_train(arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
         Rows with ``source`` and ``target``.
 
     Raises:
-        ValueError: files of different length, columns that do not say which is which, or as
-            :func:`~hf_fairness.sources.open_rows`.
+        ValueError: as :func:`aligned_files`, :func:`as_pairs` or :func:`~hf_fairness.sources.open_rows`.
     """
-    pairs = aligned_files(arguments.dataset)
-    if pairs is None:
-        return as_pairs(open_rows(arguments), arguments.dataset, arguments, config)
-    if arguments.dataset_config is not None:
-        raise ValueError(f"--dataset_config {arguments.dataset_config}: aligned files have no configurations.")
-    return pairs
+    a = arguments
+    pairs = aligned_files(a.dataset, {"dataset_config": a.dataset_config})
+    return as_pairs(open_rows(a), a.dataset, a, config) if pairs is None else pairs
 
 
 def open_held_out_pairs(arguments: GFSTArguments, config: GFSTConfig, part: str) -> Dataset | None:
     """Pairs of ``--validation_dataset`` and ``--validation_split``, or of the test part; None where neither is named.
 
     Raises:
-        ValueError: a split of aligned files, or as :func:`open_train`.
+        ValueError: as :func:`open_train`.
     """
-    source: str | None = getattr(arguments, f"{part}_dataset")
-    split: str | None = getattr(arguments, f"{part}_split")
-    if source is None and split is None:
-        return open_held_out(arguments, arguments, part)
-    pairs = aligned_files(arguments.dataset if source is None else source)
-    if pairs is not None:
-        if split is not None:
-            raise ValueError(
-                f"--{part}_split {split}: aligned files have no splits. Name the two with --{part}_dataset."
-            )
-        return None if source is None else pairs
-    rows = open_held_out(arguments, arguments, part)
-    return None if rows is None else as_pairs(rows, source or arguments.dataset, arguments, config)
+    own: str | None = getattr(arguments, f"{part}_dataset")
+    which = {name: getattr(arguments, name) for name in (f"{part}_config", f"{part}_split")}
+    source = arguments.dataset if own is None and any(which.values()) else own
+    pairs = None if source is None else aligned_files(source, which)
+    rows = open_held_out(arguments, arguments, part) if pairs is None else None
+    return pairs if rows is None else as_pairs(rows, source or "", arguments, config)
 
 
-def aligned_files(source: str) -> Dataset | None:
+def aligned_files(source: str, which: Mapping[str, str | None]) -> Dataset | None:
     """Rows of two text files with a comma between, aligned line by line; None where the source is something else.
 
+    Args:
+        source: the two, or what else the user named.
+        which: by option the configuration and the split that were named, which files do not have.
+
     Raises:
-        ValueError: files of different length, or one that is not there.
+        ValueError: files of different length, one that is not there, or a configuration or split.
     """
     from datasets import Dataset
 
     files = source.split(",")
     if len(files) != 2 or Path(source).exists():
         return None
-    lost = next((file for file in files if not Path(file).exists()), None)
-    if lost is not None:
-        near = near_names(lost)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(f"There is no file {lost}.{hint} Two aligned files are given as train.en,train.it.")
-    sides = [open_lines(file) for file in files]
+    for name, value in which.items():
+        if value:
+            raise ValueError(
+                f"--{name} {value}: aligned files have no {name.rpartition('_')[2]}s. Name two files for each part, "
+                "with --dataset, --validation_dataset and --test_dataset."
+            )
+    for file in files:
+        if not Path(file).is_file():
+            raise ValueError(f"{source}: {missing(file, 'two aligned text files, as in train.en,train.it')}")
+    sides = [open_lines(file)["text"][:] for file in files]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
             f"{files[0]} has {len(sides[0])} lines and {files[1]} {len(sides[1])}: aligned files have one line "
             "for each line of the other, empty ones included."
         )
-    return Dataset.from_dict({"source": sides[0]["text"][:], "target": sides[1]["text"][:]})
+    return Dataset.from_dict(dict(zip(("source", "target"), sides, strict=True)))
 
 
 def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
@@ -108,27 +107,21 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
     Raises:
         ValueError: columns that do not say which is which.
     """
-    if "translation" in rows.column_names and not {"source", "target"} & set(rows.column_names):
+    standard, wanted = ["source", "target"], [config.source_column, config.target_column]
+    if "translation" in rows.column_names and not set(standard) & set(rows.column_names):
         rows = rows.select_columns(["translation"]).flatten()
         rows = rows.rename_columns({name: name.removeprefix("translation.") for name in rows.column_names})
-    wanted, languages = (config.source_column, config.target_column), (arguments.source_lang, arguments.target_lang)
-    names = _columns(rows, source, languages, wanted)
-    return rows.select_columns(names).rename_columns(dict(zip(names, ("source", "target"), strict=True)))
-
-
-def _columns(rows: Dataset, source: str, languages: Sequence[str | None], wanted: Sequence[str]) -> list[str]:
-    """The columns of source and target, or an error that lists those there are."""
     texts = columns_of_texts(rows)
-    for names in (list(wanted), ["source", "target"], [code or "" for code in languages]):
-        if set(names) <= set(texts):
-            return names
-    if list(wanted) == ["source", "target"] and len(texts) == 2:
-        return texts
-    raise ValueError(
-        f"{source} has the text columns {', '.join(texts) or 'none'}; expected {wanted[0]} and {wanted[1]}, or two "
-        "named by the codes of the languages, or just two (source first) with a header line. Name yours with "
-        "--source_column and --target_column."
-    )
+    choices = [wanted, standard, [arguments.source_lang, arguments.target_lang or ""]]
+    choices += [texts] if wanted == standard and len(texts) == 2 else []
+    names = next((names for names in choices if set(names) <= set(texts)), None)
+    if names is None:
+        raise ValueError(
+            f"{source} has the text columns {', '.join(texts) or 'none'}; expected {wanted[0]} and {wanted[1]}, or two "
+            "named by the codes of the languages, or just two (source first) with a header line. Name yours with "
+            "--source_column and --target_column."
+        )
+    return rows.select_columns(names).rename_columns(dict(zip(names, standard, strict=True)))
 
 
 def open_texts(source: str, *, column: str | None, config: str | None = None, split: str = "train") -> Dataset:
@@ -142,8 +135,7 @@ def open_texts(source: str, *, column: str | None, config: str | None = None, sp
         return open_lines(source)
     rows = open_dataset(source, config=config, split=split, flags=("--monolingual_config", "--monolingual_split"))
     name = text_column(rows, column, source, flag="--monolingual_text_column")
-    rows = rows.select_columns([name])
-    return rows if name == "text" else rows.rename_column(name, "text")
+    return rows.select_columns([name]).rename_columns({name: "text"})
 
 
 def open_lines(source: str) -> Dataset:
@@ -175,19 +167,16 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
 
     if source is None:
         return None
-    endings, columns, name = TEST_SETS[option]
-    path, wanted = Path(source), f"{name}, or a data set with the columns {', '.join(columns)}"
-    if path.is_file() and path.suffix in endings:
-        return list(read_winomt(path) if option == "winomt" else read_must_she(path))
-    if not path.exists() and looks_local(source, (*TABLES, ".txt")):
-        raise ValueError(f"--{option}: {missing(source, wanted)}")
+    if Path(source).is_file() and Path(source).suffix in PUBLISHED:
+        return list(read_winomt(source) if option == "winomt" else read_must_she(source))
+    columns, name = TEST_SETS[option]
+    wanted = f"{name}, or a data set with the columns {', '.join(columns)}"
     try:
         config = _configuration(source, ("all", "-".join(map(str, languages))))
         rows = open_dataset(source, config=config, split=None, prefer=("test",))
     except ValueError as error:
-        raise ValueError(f"--{option}: {error}") from error
-    lacking = [column for column in columns if column not in rows.column_names]
-    if lacking:
+        raise ValueError(f"--{option}: {error} Wanted here: {wanted}.") from error
+    if lacking := [column for column in columns if column not in rows.column_names]:
         raise ValueError(
             f"--{option}: {source} has no column {lacking[0]!r}; it has {', '.join(rows.column_names)}. Expected "
             f"{wanted}."
@@ -199,11 +188,8 @@ def _configuration(source: str, wanted: Sequence[str]) -> str | None:
     """The configuration of a data set of several that has one of these names; None leaves it to `datasets`."""
     from datasets import get_dataset_config_names
 
-    path = Path(source)
-    if path.is_file() or (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
-        return None
     try:
-        known = get_dataset_config_names(source)
+        known = get_dataset_config_names(source) if Path(source).is_dir() or not looks_local(source, FILES) else []
     except (OSError, ValueError):  # said in full where it is opened
         return None
     return next((name for name in wanted if name in known), None)
