@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from dataclasses import dataclass, field
-from enum import Enum
+import math
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from transformers import TrainingArguments
+from transformers import SchedulerType, TrainingArguments
 
 from hf_fairness._secrets import hide_token
 from hf_fairness.trainers.training.settings import refuse
 
 #: Whose probability of a sample's label the filter asks for; anything else is the id or folder of a classifier.
 CONFIDENCES = ("generator", "shallow", "main")
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 #: Settings of the parent that cannot be given, and why.
 _CHOSEN = "the weights of the main models are chosen by their accuracy on the validation rows after every epoch"
@@ -38,25 +32,40 @@ REFUSED = {
 }
 #: Schedules that need evaluations of every model that is trained.
 _WATCHING = ("reduce_lr_on_plateau", "greedy")
+#: Lowest and highest value, the same in words, and the settings that must lie between.
+_RANGES = (
+    (1, math.inf, "1 or more", (
+        "n_shallow", "n_iterations", "n_generated", "max_new_tokens", "sampling_batch_size", "early_stopping_patience",
+        "per_device_train_batch_size", "generator_per_device_train_batch_size", "generator_lora_r",
+    )),
+    (2, math.inf, "2 or more", ("n_bias_indicators",)),
+    (math.ulp(0.0), math.inf, "more than 0", (
+        "temperature", "num_train_epochs", "shallow_num_train_epochs", "generator_num_train_epochs",
+        "generator_later_num_train_epochs",
+    )),
+    (math.ulp(0.0), 1, "more than 0 and at most 1", ("top_p",)),
+    (0, 1, "a probability", ("confidence_threshold",)),
+)  # fmt: skip
 #: Settings of the optimisation, which are those of the main models alone.
-OF_MAIN = _names(
-    "learning_rate num_train_epochs lr_scheduler_type lr_scheduler_kwargs warmup_steps optim optim_args "
-    "optim_target_modules weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm label_smoothing_factor "
-    "neftune_noise_alpha"
-)
+OF_MAIN = (
+    "learning_rate", "num_train_epochs", "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "optim",
+    "optim_args", "optim_target_modules", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm",
+    "label_smoothing_factor", "neftune_noise_alpha",
+)  # fmt: skip
 #: Sizes of a step, which are those of the main models and of the shallow ones.
-OF_CLASSIFIERS = _names("per_device_train_batch_size gradient_accumulation_steps")
+OF_CLASSIFIERS = ("per_device_train_batch_size", "gradient_accumulation_steps")
 #: Where a run writes and what it publishes: the method's, not the trainers'.
-_OF_RUN = _names("output_dir push_to_hub do_train do_eval do_predict local_rank")
+_OF_RUN = ("output_dir", "push_to_hub", "do_train", "do_eval", "do_predict", "local_rank")
 #: Settings that change where and how fast a training runs, and what it tells, not what it learns.
-NO_MATTER = _names(
-    "use_cpu per_device_eval_batch_size eval_accumulation_steps disable_tqdm report_to run_name project "
-    "trackio_space_id trackio_bucket_id trackio_static_space_id logging_strategy logging_steps logging_first_step "
-    "logging_nan_inf_filter log_level log_level_replica log_on_each_node include_num_input_tokens_seen "
-    "skip_memory_metrics debug torch_empty_cache_steps dataloader_num_workers dataloader_pin_memory "
-    "dataloader_persistent_workers dataloader_prefetch_factor dataloader_multiprocessing_context dataloader_in_order "
-    "ddp_timeout ddp_backend save_on_each_node enable_jit_checkpoint"
-)
+NO_MATTER = (
+    "use_cpu", "per_device_eval_batch_size", "eval_accumulation_steps", "disable_tqdm", "report_to", "run_name",
+    "project", "trackio_space_id", "trackio_bucket_id", "trackio_static_space_id", "logging_strategy", "logging_steps",
+    "logging_first_step", "logging_nan_inf_filter", "log_level", "log_level_replica", "log_on_each_node",
+    "include_num_input_tokens_seen", "skip_memory_metrics", "debug", "torch_empty_cache_steps",
+    "dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor",
+    "dataloader_multiprocessing_context", "dataloader_in_order", "ddp_timeout", "ddp_backend", "save_on_each_node",
+    "enable_jit_checkpoint",
+)  # fmt: skip
 
 
 @dataclass
@@ -181,8 +190,7 @@ class IBADRConfig(TrainingArguments):
         Raises:
             ValueError: a setting out of its range, or one that the method has to choose itself.
         """
-        self._check_refused()
-        self._check_method()
+        self._check()
         if self.per_device_eval_batch_size is None:
             self.per_device_eval_batch_size = 4 * self.per_device_train_batch_size
         super().__post_init__()
@@ -191,31 +199,17 @@ class IBADRConfig(TrainingArguments):
             # torch warns when it is asked to pin memory for an accelerator that is not there.
             self.dataloader_pin_memory = False
 
-    def _check_refused(self) -> None:
+    def _check(self) -> None:
         refuse(self, REFUSED)
-        if _plain(self.lr_scheduler_type) in _WATCHING:
+        schedule = SchedulerType(self.lr_scheduler_type).value
+        if schedule in _WATCHING:
             raise ValueError(
-                f"--lr_scheduler_type {_plain(self.lr_scheduler_type)} cannot be set here: not every training is "
-                "evaluated as it goes on."
+                f"--lr_scheduler_type {schedule} cannot be set here: not every training is evaluated as it goes on."
             )
-
-    def _check_method(self) -> None:
-        counts = "n_shallow n_iterations n_generated max_new_tokens sampling_batch_size early_stopping_patience "
-        counts += "per_device_train_batch_size generator_per_device_train_batch_size generator_lora_r"
-        for name in counts.split():
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name} is {getattr(self, name)}, expected 1 or more.")
-        if self.n_bias_indicators < 2:
-            raise ValueError(f"--n_bias_indicators is {self.n_bias_indicators}, expected 2 or more.")
-        above = "temperature num_train_epochs shallow_num_train_epochs generator_num_train_epochs "
-        above += "generator_later_num_train_epochs"
-        for name in above.split():
-            if getattr(self, name) <= 0:
-                raise ValueError(f"--{name} is {getattr(self, name)}, expected more than 0.")
-        if not 0.0 < self.top_p <= 1.0:
-            raise ValueError(f"--top_p is {self.top_p}, expected more than 0 and at most 1.")
-        if not 0.0 <= self.confidence_threshold <= 1.0:
-            raise ValueError(f"--confidence_threshold is {self.confidence_threshold}, expected a probability.")
+        for low, high, expected, names in _RANGES:
+            for name in names:
+                if not low <= getattr(self, name) <= high:
+                    raise ValueError(f"--{name} is {getattr(self, name)}, expected {expected}.")
         shares = self.label_distribution
         if shares is not None and (min(shares, default=-1.0) < 0.0 or abs(sum(shares) - 1.0) > 1e-6):
             raise ValueError(f"--label_distribution is {shares}, expected shares of 0 or more that sum to 1.")
@@ -258,41 +252,28 @@ class IBADRConfig(TrainingArguments):
             there are two numbers.
         """
         left = {*_OF_RUN, *REFUSED, *(() if model == "main" else OF_MAIN)}
-        left |= OF_CLASSIFIERS if model == "generator" else set()
+        names = ["learning_rate", "per_device_train_batch_size"]
+        if model == "generator":
+            left.update(OF_CLASSIFIERS)
+        else:
+            names += ["num_train_epochs", "per_device_eval_batch_size"]
         found = {name: value for name, value in self.changed().items() if name not in left}
         found |= {name: getattr(self, name) for name in ("seed", "bf16", "use_cpu", "dataloader_pin_memory")}
-        if model == "generator":
-            size = self.generator_per_device_train_batch_size
-            return {**found, "learning_rate": self.generator_learning_rate, "per_device_train_batch_size": size}
-        for name in ("per_device_train_batch_size", "per_device_eval_batch_size"):
-            found[name] = getattr(self, name)
-        for name in ("learning_rate", "num_train_epochs"):
-            found[name] = getattr(self, name if model == "main" else f"shallow_{name}")
-        return found
+        return found | {name: getattr(self, f"{model}_{name}", getattr(self, name)) for name in names}
 
     def changed(self) -> dict[str, Any]:
         """Fields of `TrainingArguments` that have another value than by default here, as a file can hold them."""
-        usual = _usual(self.use_cpu)
-        names = [entry.name for entry in dataclasses.fields(TrainingArguments) if entry.init]
-        values = {name: (_plain(getattr(self, name)), _plain(getattr(usual, name))) for name in names}
-        own = {name: one for name, (one, other) in values.items() if one != other}
+        usual, parents = _usual(self.use_cpu), {each.name for each in fields(TrainingArguments)}
+        own = {name: value for name, value in self.to_dict().items() if name in parents and value != usual[name]}
         return {name: value for name, value in own.items() if not name.startswith("hub_")}
 
     def shown(self) -> dict[str, Any]:
         """Settings that a report tells: those of the method, and what decides what trainings learn."""
-        own = [name for name in IBADRConfig.__annotations__ if name not in {*NO_MATTER, *REFUSED, *_OF_RUN}]
-        changed = {k: v for k, v in self.changed().items() if k not in {*NO_MATTER, *REFUSED, *_OF_RUN}}
-        return {**{name: _plain(getattr(self, name)) for name in own}, **changed}
+        values, hidden = self.to_dict(), {*NO_MATTER, *REFUSED, *_OF_RUN}
+        return {name: values[name] for name in (*IBADRConfig.__annotations__, *self.changed()) if name not in hidden}
 
 
 @functools.cache
-def _usual(use_cpu: bool) -> IBADRConfig:
+def _usual(use_cpu: bool) -> dict[str, Any]:
     """The defaults, as they are when the parent has read them."""
-    return IBADRConfig(output_dir="unused", use_cpu=use_cpu)
-
-
-def _plain(value: Any) -> Any:
-    """A setting as a file holds it."""
-    if isinstance(value, Enum):
-        return value.value
-    return value.to_dict() if hasattr(value, "to_dict") else value
+    return dict(IBADRConfig(output_dir="unused", use_cpu=use_cpu).to_dict())
