@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accelerate import PartialState
 from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import Trainer
@@ -16,7 +17,9 @@ from transformers import Trainer
 from hf_fairness.runs import Run, discard
 from hf_fairness.trainers.ibadr.config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, PairTask, Source
-from hf_fairness.trainers.training.pair_training import class_log_probabilities, open_pair_classifier, train_into
+from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
+from hf_fairness.trainers.training.pair_training import class_log_probabilities, open_pair_classifier, pair_trainer
+from hf_fairness.trainers.training.stopping import StopAt
 from hf_fairness.utils import is_main_process
 
 
@@ -58,7 +61,7 @@ class Classifiers:
         settings: Mapping[str, Any] | None = None,
         stop_at: int | None = None,
         trainer_class: type[Trainer] = Trainer,
-    ) -> dict[str, Any]:
+    ) -> Any:
         """A stage that trains a classifier and keeps it in its folder.
 
         Of a main model the weights with the best accuracy on the validation rows are kept.
@@ -87,13 +90,12 @@ class Classifiers:
             model, tokenizer = open_pair_classifier(
                 value, label_names=self.numbers, tokenizer=tokenizer, seed=options["seed"]
             )
-            found = train_into(
-                folder,
+            trainer = pair_trainer(
                 model,
                 tokenizer,
                 rows(),
-                stop_at=stop_at,
                 training_arguments={
+                    "output_dir": str(folder / "checkpoints"),
                     "restore_callback_states_from_checkpoint": patience is not None,
                     **options,
                     **self.reporting(folder),
@@ -101,27 +103,42 @@ class Classifiers:
                 trainer_class=trainer_class,
                 eval_dataset=self.task.validation if choose else None,
                 early_stopping_patience=patience,
+                callbacks=[] if stop_at is None else [StopAt(stop_at)],
                 columns=self.task.columns,
             )
+            trainer.train(resume_from_checkpoint=last_whole_checkpoint(trainer.args.output_dir))
             if is_main_process():
-                self.clear(folder)
+                trainer.model.save_pretrained(folder)
+                tokenizer.save_pretrained(folder)
+            self.clear(folder)
+            state = trainer.state
+            found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
+            history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
+            if history:
+                found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
             return found
 
-        given = [self.model_key(start), inputs, self.matters(options), len(self.task.label_names)]
-        given += [self.task.validation_key if choose else None, patience, stop_at, trainer_class.__qualname__]
-        result: dict[str, Any] = self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
-        return result
+        given = [
+            *(self.model_key(start), inputs, self.matters(options), len(self.task.label_names)),
+            *(self.task.validation_key if choose else None, patience, stop_at, trainer_class.__qualname__),
+        ]
+        return self.run.stage(name, work, inputs=given, collective=True, keep_partial=True)
 
     def reporting(self, folder: Path) -> dict[str, str]:
         """What reports call the training of a stage, where the run has a name."""
         return {} if self.config.run_name is None else {"run_name": f"{self.config.run_name}-{folder.name}"}
 
     def clear(self, folder: Path) -> None:
-        """Remove what a training left in the folder of its stage; what it logged there goes to ``runs/<stage>``."""
-        logs = folder / "checkpoints" / "runs"
-        if logs.is_dir():
-            shutil.copytree(logs, self.run.output_dir / "runs" / folder.name, dirs_exist_ok=True)
-        discard(folder / "checkpoints")
+        """Remove what a training left in the folder of its stage, when it has ended on all processes.
+
+        What it logged there goes to ``runs/<stage>``.
+        """
+        PartialState().wait_for_everyone()
+        if is_main_process():
+            logs = folder / "checkpoints" / "runs"
+            if logs.is_dir():
+                shutil.copytree(logs, self.run.output_dir / "runs" / folder.name, dirs_exist_ok=True)
+            discard(folder / "checkpoints")
 
     def _source(self, name: str) -> tuple[Any, Any]:
         """What opens the model of a stage or of a source, and its tokenizer."""
@@ -139,7 +156,7 @@ class Classifiers:
             ValueError: a model whose labels are not those of the task.
         """
         value, tokenizer = self._source(name)
-        found = class_log_probabilities(
+        log_probabilities = class_log_probabilities(
             value,
             tokenizer,
             rows,
@@ -148,7 +165,7 @@ class Classifiers:
             distributed=distributed,
             label_names=self.task.label_names if name in self.sources else self.numbers,
         )
-        return np.asarray(np.exp(found))
+        return np.asarray(np.exp(log_probabilities))
 
     def guess(self, name: str, rows: Dataset) -> NDArray[np.int64]:
         """Number of the class that a model gives to each row, on this process alone."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import torch
 from datasets import Dataset
+from torch.nn.utils.rnn import pad_sequence
 
 #: Why a sample could not be read.
 UNREADABLE = ("unended", "wrong_parts", "empty_text", "broken_text")
@@ -75,43 +78,35 @@ class SampleFormat:
         parts = [self.tokenizer(list(column), add_special_tokens=False)["input_ids"] for column in texts]
         found = []
         for row in zip(*parts, strict=True):
-            clean = [[token for token in part if token not in own] for part in row]
-            joined = clean[0] if len(clean) == 1 else [*clean[0], self.next, *clean[1]]
-            found.append([*joined, self.end])
+            first, *others = ([token for token in part if token not in own] for part in row)
+            found.append([*first, *(token for part in others for token in (self.next, *part)), self.end])
         return found
 
     def read(self, drawn: Sequence[Sequence[int]]) -> list[tuple[tuple[str, ...], str]]:
         """Texts of samples.
 
         Args:
-            drawn: ids after the prefix, up to the end token and with it where there is one.
+            drawn: ids after the prefix; those after the first end token do not matter.
 
         Returns:
             Texts and ``""``, or empty texts and one of ``UNREADABLE``.
         """
-        places: list[tuple[int, int]] = []
-        parts: list[list[int]] = []
-        reasons = []
-        for number, ids in enumerate(drawn):
-            cut = _split(ids[:-1], self.next) if ids and ids[-1] == self.end else None
-            reasons.append("unended" if cut is None else "wrong_parts" if len(cut) != self.n_texts else "")
-            if cut is not None and not reasons[-1]:
-                places += [(number, place) for place in range(len(cut))]
-                parts += cut
-        texts = {number: [""] * self.n_texts for number in range(len(drawn))}
+        read, nothing = map(self._read, drawn), ("",) * self.n_texts
+        return [(nothing, found) if isinstance(found, str) else (found, "") for found in read]
+
+    def _read(self, ids: Sequence[int]) -> tuple[str, ...] | str:
+        """Texts of a sample, or why it has none."""
+        if self.end not in ids:
+            return "unended"
+        body = np.array(ids[: ids.index(self.end)], dtype=np.int64)
+        parts = [part[part != self.next].tolist() for part in np.split(body, np.flatnonzero(body == self.next))]
+        if len(parts) != self.n_texts:
+            return "wrong_parts"
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-        decoded = self.tokenizer.batch_decode(parts, **options) if parts else []
-        for (number, place), text in zip(places, decoded, strict=True):
-            texts[number][place] = " ".join(text.split())
-        found: list[tuple[tuple[str, ...], str]] = []
-        for number, reason in enumerate(reasons):
-            row = tuple(texts[number])
-            if not reason and not all(row):
-                reason = "empty_text"
-            if not reason and any("\ufffd" in text for text in row):
-                reason = "broken_text"
-            found.append((row if not reason else ("",) * self.n_texts, reason))
-        return found
+        texts = tuple(" ".join(self.tokenizer.decode(part, **options).split()) for part in parts)
+        if not all(texts):
+            return "empty_text"
+        return "broken_text" if any("\ufffd" in text for text in texts) else texts
 
     def rows(
         self, dataset: Dataset, columns: Sequence[str], *, label_column: str, max_new_tokens: int
@@ -144,13 +139,11 @@ class SampleFormat:
             )
         return made, len(dataset) - len(made)
 
-
-def _split(ids: Sequence[int], mark: int) -> list[list[int]]:
-    """Runs of ids between marks."""
-    parts: list[list[int]] = [[]]
-    for token in ids:
-        if token == mark:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+    def collate(self, rows: Sequence[Mapping[str, Sequence[int]]]) -> dict[str, torch.Tensor]:
+        """A batch of rows with ``input_ids``, padded on the right; the loss is that of what follows the prefix."""
+        ids = [torch.tensor(row["input_ids"]) for row in rows]
+        labels = pad_sequence(ids, batch_first=True, padding_value=-100)
+        mask = labels != -100
+        batch = {"input_ids": labels.where(mask, self.end), "attention_mask": mask.to(torch.int64)}
+        labels[:, : self.start] = -100
+        return {**batch, "labels": labels}

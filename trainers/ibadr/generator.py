@@ -6,12 +6,15 @@ GPT-2, Llama and their like; all weights, or LoRA adapters and the rows of the n
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from hf_fairness._encoder_adapters import is_a
 from hf_fairness._opening import find_tokenizer, trainable
@@ -21,7 +24,6 @@ from hf_fairness.trainers.ibadr.sampling import sample_length, shared_work
 from hf_fairness.trainers.training.preparation import full_precision
 
 if TYPE_CHECKING:
-    import torch
     from datasets import Dataset
 
 ADAPTER = "adapter_config.json"
@@ -108,31 +110,6 @@ def save_generator(model: Any, layout: SampleFormat, folder: str | Path, *, merg
     layout.tokenizer.save_pretrained(folder)
 
 
-class _Collate:
-    """Pads rows on the right; the loss is that of what follows the prefix."""
-
-    def __init__(self, layout: SampleFormat) -> None:
-        self.start, self.pad = layout.start, layout.end
-
-    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        import torch
-
-        ids, mask = _padded([row["input_ids"] for row in rows], self.pad)
-        labels = ids.masked_fill(mask == 0, -100)
-        labels[:, : self.start] = -100
-        return {"input_ids": ids, "attention_mask": mask, "labels": labels.to(torch.int64)}
-
-
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
-    """Ids and attention mask of rows of different lengths."""
-    import torch
-
-    width = max(map(len, rows))
-    ids = torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])
-    lengths = torch.tensor([len(row) for row in rows])
-    return ids, (torch.arange(width) < lengths[:, None]).to(torch.int64)
-
-
 def train_generator(
     model: Any,
     layout: SampleFormat,
@@ -186,7 +163,7 @@ def train_generator(
             **settings,
         }
     )
-    options = {"args": arguments, "train_dataset": rows, "data_collator": _Collate(layout)}
+    options = {"args": arguments, "train_dataset": rows, "data_collator": layout.collate}
     trainer = length_grouped(Trainer)(model=model, **options)
     trainer.remove_callback(PrinterCallback)
     result = trainer.train(resume_from_checkpoint=last_whole_checkpoint(output_dir))
@@ -225,32 +202,23 @@ def generator_confidence(
     Returns:
         Shape (n,), in [0, 1].
     """
-    import torch
-
-    told = [int(indicator) for indicator in indicators]
     shares = np.log(np.maximum(config.label_shares(layout.n_labels), 1e-300))
-    bodies = layout.encode(*texts)
+    bodies, told = layout.encode(*texts), list(map(int, indicators))
     order = sorted(range(len(bodies)), key=lambda place: len(bodies[place]))
     size = max(1, config.generator_per_device_train_batch_size // layout.n_labels)
-    batches = [order[start : start + size] for start in range(0, len(order), size)]
-    longest = sample_length(model, layout, 10**9)
+    longest = layout.start + sample_length(model, layout, 10**9)
 
-    def work(places: Sequence[int]) -> list[list[float]]:
-        rows = [
-            (layout.prefix(told[place], label) + bodies[place])[: layout.start + longest]
-            for place in places
-            for label in range(layout.n_labels)
-        ]
-        ids, mask = (part.to(model.device) for part in _padded(rows, layout.end))
+    def work(places: Sequence[int]) -> Any:
+        each = itertools.product(places, range(layout.n_labels))
+        rows = [layout.prefix(told[place], label) + bodies[place] for place, label in each]
+        batch = layout.collate([{"input_ids": row[:longest]} for row in rows])
+        ids, mask = (batch[name].to(model.device) for name in ("input_ids", "attention_mask"))
         with torch.inference_mode():
             logits = model(input_ids=ids, attention_mask=mask).logits[:, layout.start - 1 : -1].float()
-        wanted = ids[:, layout.start :, None]
-        each = torch.log_softmax(logits, dim=-1).gather(-1, wanted)[..., 0].double() * mask[:, layout.start :]
-        sums: list[list[float]] = each.sum(dim=1).view(len(places), layout.n_labels).tolist()
-        return sums
+        found = torch.log_softmax(logits, dim=-1).gather(-1, ids[:, layout.start :, None])[..., 0]
+        return (found.double() * mask[:, layout.start :]).sum(dim=1).view(len(places), -1).tolist()
 
     model.eval()
-    found = np.array(shared_work(batches, work, len(bodies), "Scoring")).reshape(-1, layout.n_labels) + shares
-    found = np.exp(found - found.max(axis=1, keepdims=True, initial=-np.inf))
-    chosen = found[np.arange(len(found)), np.asarray(list(labels), dtype=np.int64)]
-    return np.asarray(chosen / found.sum(axis=1), dtype=np.float32)
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+    found = softmax(np.array(shared_work(batches, work, "Scoring")) + shares, axis=1)
+    return found[np.arange(len(found)), np.asarray(list(labels), dtype=np.int64)].astype(np.float32)

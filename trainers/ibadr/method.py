@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
+from datasets import ClassLabel, Dataset
 from transformers import AutoConfig
 
 from hf_fairness.measure.classifier.leakage import ngram_overlap
 from hf_fairness.measure.classifier.partial_input import partial_input
-from hf_fairness.publishing import CARD, Artefact, is_hub_id
+from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
 from hf_fairness.record import Record
 from hf_fairness.report.artefact_card import (
     About,
@@ -34,16 +34,15 @@ from hf_fairness.report.artefact_card import (
     load_generator,
 )
 from hf_fairness.report.card import card_metadata
-from hf_fairness.report.dataset_card import Derivation, data_file, dataset_card
+from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.trainers.experiment import Fitted, Found, Method, Plan, run_experiment
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
-from hf_fairness.trainers.ibadr.classifiers import Classifiers
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, read_task, sources
-from hf_fairness.trainers.ibadr.pool import write_pool
+from hf_fairness.trainers.ibadr.pool import pool_counts
 from hf_fairness.trainers.ibadr.rounds import FIRST_SHALLOW, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
 from hf_fairness.trainers.ibadr.summary import ARMS, CONVENTION, LIMITS, pictures, smaller, tell
@@ -133,9 +132,8 @@ class IBADR(Method):
         """What the models share; nothing is trained yet."""
         self.task = self.data["task"].enough(self.arguments.max_rows, self.config, self.data_seed)
         self.sources = sources(self.arguments, self.config, self.data["given"])
-        self.models = Classifiers(self.run, self.config, self.task, self.sources)
-        self.rounds = Rounds(self.models, self.data["anti_artefact"])
-        self.labelled = [replace(each, seed=self.seed, guess=self.models.guess) for each in self.data["sets"]]
+        self.rounds = Rounds(self.run, self.config, self.task, self.sources, self.data["anti_artefact"])
+        self.labelled = [replace(each, seed=self.seed, guess=self.rounds.guess) for each in self.data["sets"]]
         self.made: dict[str, Any] = {"data": self.task.describe()}
 
     @property
@@ -145,10 +143,13 @@ class IBADR(Method):
 
     def asked(self) -> dict[str, Any]:
         """The settings as a reader sees them: no paths of this machine."""
-        found = {**super().asked(), **shown_settings(self.config.shown())}
-        found["challenge"] = [text.partition("=")[0] for text in self.arguments.challenge or []]
         roles = {"model_name_or_path": "model", "generator_model": "generator", "shallow_model": "shallow"}
-        return found | {name: self.sources[role].name for name, role in roles.items()}
+        return {
+            **super().asked(),
+            **shown_settings(self.config.shown()),
+            "challenge": [text.partition("=")[0] for text in self.arguments.challenge or []],
+            **{name: self.sources[role].name for name, role in roles.items()},
+        }
 
     def arms(self) -> list[Plan]:
         """The classifiers that are wanted."""
@@ -175,12 +176,12 @@ class IBADR(Method):
             added = random_generator(self.seed, "added", size).permutation(len(rows) - n)[:size] + n
             rows, key = rows.select([*range(n), *sorted(added)]), [*key, str(size)]
         biased = self._biased if name.endswith("poe") else lambda given: given
-        training = self.models.train(name, lambda: biased(rows), inputs=key, **options)
+        training = self.rounds.train(name, lambda: biased(rows), inputs=key, **options)
         return Fitted(name, self.run.key(name), self.run.folder(name), training)
 
     def _biased(self, rows: Dataset) -> Dataset:
         """Rows with what the first shallow model says of them, for a product of experts with it."""
-        how = {"columns": self.task.columns, "label_column": LABEL, "label_names": self.models.numbers}
+        how = {"columns": self.task.columns, "label_column": LABEL, "label_names": self.rounds.numbers}
         return add_bias_log_probs(rows, str(self.run.folder(FIRST_SHALLOW)), **how, device=self.config.device)
 
     def _refine(self) -> None:
@@ -189,7 +190,8 @@ class IBADR(Method):
         pool, key = self.rounds.pool(self.config.rounds), self.rounds.pool_key(self.config.rounds)
 
         def work(folder: Path) -> dict[str, Any]:
-            counts = write_pool(pool, task.label_names, folder / data_file("train"), label_column=LABEL)
+            counts = pool_counts(pool, task.label_names)
+            write_splits(folder, {"train": pool.cast_column(LABEL, ClassLabel(names=task.label_names))})
             dataset_card(self._derivation(counts, rounds)).save(folder / CARD)
             return counts
 
@@ -197,9 +199,8 @@ class IBADR(Method):
         counts = self.run.stage("pool", work, inputs=[key, task.label_names, told, rounds])
         iterations = np.asarray(pool["iteration"])
         for each in rounds:
-            places = np.flatnonzero(iterations == each["round"])[: self.arguments.show_texts]
-            rows = [task.named(pool[int(place)]) for place in places]
-            each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in rows]
+            shown = pool.select(np.flatnonzero(iterations == each["round"])[: self.arguments.show_texts])
+            each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in map(task.named, shown)]
         self.made |= {"rounds": rounds, "pool": counts, **self._probes(pool, key)}
 
     def _probes(self, pool: Dataset, key: Sequence[str]) -> Any:

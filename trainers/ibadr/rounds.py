@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accelerate import PartialState
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
 
 from hf_fairness.scores.statistics import generator as random_generator
@@ -31,12 +32,11 @@ from hf_fairness.trainers.ibadr.guards import (
 from hf_fairness.trainers.ibadr.pool import (
     ACCEPTED,
     REJECTED,
-    Seen,
     bias_groups,
+    known_before,
     original_rows,
     pool_rows,
-    read_pool,
-    write_rows,
+    read_rows,
 )
 from hf_fairness.trainers.ibadr.sampling import sample
 from hf_fairness.utils import is_main_process
@@ -46,48 +46,43 @@ DEGREES = "degrees.npy"
 BASE, FIRST_SHALLOW = "base", "shallow-0"
 
 
-class Rounds:
-    """The rounds of one trial.
-
-    Args:
-        models: run, data, classifiers and settings. The stage ``base`` must be there before the rounds begin.
-        anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
+@dataclass
+class Rounds(Classifiers):
+    """The rounds of one trial, by its classifiers. The stage ``base`` must be there before they begin.
 
     Attributes:
-        original: the pool before the first round.
+        anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
     """
 
-    def __init__(self, models: Classifiers, anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None) -> None:
-        self.models, self.anti_artefact = models, anti_artefact
-        self.run, self.config, self.task = models.run, models.config, models.task
-        self.original = original_rows(self.task.train, self.task.columns, LABEL)
+    anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None
+
+    @cached_property
+    def original(self) -> Dataset:
+        """The pool before the first round."""
+        return original_rows(self.task.train, self.task.columns, LABEL)
 
     def __call__(self) -> list[dict[str, Any]]:
         """Carry out all rounds; returns what each found."""
         reports = []
-        self._shallow(0)
         for number in range(1, self.config.rounds + 1):
+            if number == 1 or self.config.update_shallow:
+                self._shallow(number - 1)
             shallow = f"shallow-{number - 1 if self.config.update_shallow else 0}"
             found = {"round": number, "pool": self._degrees(number, shallow), "generator": self._generator(number)}
             found |= self._samples(number, shallow)
             names = self.task.label_names  # the stage keeps their numbers
-            found["labels"] = {side: dict(zip(names, n, strict=True)) for side, n in found["labels"].items()}
-            reports.append(found)
-            if self.config.update_shallow and number < self.config.rounds:
-                self._shallow(number)
+            labels = {side: dict(zip(names, n, strict=True)) for side, n in found["labels"].items()}
+            reports.append({**found, "labels": labels})
         return reports
 
     def pool(self, rounds: int) -> Dataset:
         """The pool after some rounds."""
-        return read_pool(self.original, [self.run.folder(f"samples-{k}") / ACCEPTED for k in range(1, rounds + 1)])
+        files = [self.run.folder(f"samples-{k}") / ACCEPTED for k in range(1, rounds + 1)]
+        return concatenate_datasets([self.original, *map(read_rows, files)])
 
     def pool_key(self, rounds: int) -> list[str]:
         """What the pool after some rounds depends on."""
         return [self.task.train_key, *(self.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
-
-    def _settings(self, names: str) -> list[Any]:
-        """Settings of these names, as inputs of a stage."""
-        return [getattr(self.config, name) for name in names.split()]
 
     def _shallow(self, number: int) -> None:
         """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
@@ -98,7 +93,7 @@ class Rounds:
             drawn = random_generator(config.seed, "shallow", number).permutation(len(pool))[: config.n_shallow]
             return pool.select(drawn)
 
-        self.models.train(
+        self.train(
             f"shallow-{number}",
             rows,
             start="shallow" if number == 0 else f"shallow-{number - 1}",
@@ -114,7 +109,7 @@ class Rounds:
             known = np.zeros(0, dtype=np.float32)
             if number > 1 and not self.config.update_shallow:
                 known = np.load(self.run.folder(f"degrees-{number - 1}") / DEGREES)
-            fresh = self.models.degrees(shallow, pool.select(range(len(known), len(pool))))
+            fresh = self.degrees(shallow, pool.select(range(len(known), len(pool))))
             values = np.concatenate([known, fresh])
             groups = bias_groups(values, self.config.n_bias_indicators)
             means = [float(values[groups == group].mean()) for group in range(1, groups.max() + 1)]
@@ -127,7 +122,7 @@ class Rounds:
 
     def _open_generator(self, trained: int) -> tuple[Any, Any]:
         """The generator as a round left it; 0: as it was given."""
-        source = self.models.sources["generator"]
+        source = self.sources["generator"]
         return open_generator(
             source.value,
             tokenizer=source.tokenizer,
@@ -156,58 +151,49 @@ class Rounds:
                 config=c,
                 num_train_epochs=epochs,
                 output_dir=folder / "checkpoints",
-                **self.models.reporting(folder),
+                **self.reporting(folder),
             )
             if is_main_process():
                 save_generator(model, layout, folder)
                 if merged:
                     save_generator(model, layout, folder / "merged", merged=True)
-                self.models.clear(folder)
-            PartialState().wait_for_everyone()
+            self.clear(folder)
             return {**found, "labels": dict(Counter(map(str, pool[LABEL])))}
 
-        before = self.models.model_key("generator" if number == 1 else f"generator-{number - 1}")
-        how = self._settings("generator_lora_r generator_use_peft max_new_tokens n_bias_indicators use_indicators")
-        how += [epochs, self.models.matters(c.training("generator")), merged]
+        names = ("generator_lora_r", "generator_use_peft", "max_new_tokens", "n_bias_indicators", "use_indicators")
+        how = [*(getattr(c, name) for name in names), epochs, self.matters(c.training("generator")), merged]
+        before = self.model_key("generator" if number == 1 else f"generator-{number - 1}")
         inputs = [before, self.pool_key(number - 1), self.run.key(f"degrees-{number}"), how]
         return self.run.stage(f"generator-{number}", work, inputs=inputs, collective=True, keep_partial=True)
 
     def _samples(self, number: int, shallow: str) -> Any:
         """Draw samples, leave out what is of no use, and write what the pool grows by."""
-        models, confidence_from = self.models, self.config.confidence_from
-        judge = "judge" if "judge" in models.sources else BASE
+        c, judge = self.config, "judge" if "judge" in self.sources else BASE
         own = {"shallow": shallow, "main": BASE, "generator": f"generator-{number}"}
-        confident = own.get(confidence_from, "filter")
-
-        def work(folder: Path) -> dict[str, Any]:
-            model, layout = self._open_generator(number)
-            writer = model.to(self.config.device), layout
-            found = self.draw(writer, folder, number=number, shallow=shallow, judge=judge, confident=confident)
-            PartialState().wait_for_everyone()
-            return found
-
-        keys = [models.model_key(name) for name in (f"generator-{number}", shallow, judge, confident)]
-        how = self._settings(
-            "n_drawn temperature top_p label_distribution low_indicators confidence_from confidence_threshold "
-            "check_agreement seed max_new_tokens"
+        confident = own.get(c.confidence_from, "filter")
+        names = (
+            *("n_drawn", "temperature", "top_p", "label_distribution", "low_indicators", "confidence_from"),
+            *("confidence_threshold", "check_agreement", "seed", "max_new_tokens"),
         )
-        how += [self.task.validation_key, self.anti_artefact is not None]
-        how += [self.task.label_names if name in models.sources else None for name in (judge, confident)]
-        inputs = [keys, self.pool_key(number - 1), how]
-        return self.run.stage(f"samples-{number}", work, inputs=inputs, collective=True)
+        how = [*(getattr(c, name) for name in names), self.task.validation_key, self.anti_artefact is not None]
+        how += [self.task.label_names if name in self.sources else None for name in (judge, confident)]
+        keys = [self.model_key(name) for name in (f"generator-{number}", shallow, judge, confident)]
+        return self.run.stage(
+            f"samples-{number}",
+            partial(self.draw, number=number, shallow=shallow, judge=judge, confident=confident),
+            inputs=[keys, self.pool_key(number - 1), how],
+            collective=True,
+        )
 
-    def draw(
-        self, writer: tuple[Any, Any], folder: Path, *, number: int, shallow: str, judge: str, confident: str
-    ) -> dict[str, Any]:
+    def draw(self, folder: Path, *, number: int, shallow: str, judge: str, confident: str) -> dict[str, Any]:
         """Draw the samples of a round, write those that the pool grows by, and say what became of all.
 
         Args:
-            writer: the generator and the format of its samples.
             folder: where the rows go.
             number: of the round.
             shallow: stage of the shallow model.
             judge: stage or source of the classifier that says what label a sample has.
-            confident: stage or source whose confidence the filter asks; that of the generator asks the writer.
+            confident: stage or source whose confidence the filter asks.
 
         Returns:
             ``counts``, ``labels`` (rows of each number), ``agreement`` before and after the filter, ``degrees``
@@ -217,12 +203,13 @@ class Rounds:
             ValueError: no sample can be read, or none is left.
             LabelsAtChanceError: the labels of samples mean nothing to the judge.
         """
-        c, models, task = self.config, self.models, self.task
-        drawn, pool = sample(*writer, c.n_drawn, config=c, key=f"round-{number}"), self.pool(number - 1)
-        seen = Seen(task.texts(pool), pool[LABEL])
+        c, task, pool = self.config, self.task, self.pool(number - 1)
+        model, layout = self._open_generator(number)
+        drawn = sample(model.to(c.device), layout, c.n_drawn, config=c, key=f"round-{number}")
         reasons = np.array(drawn.reasons, dtype=object)
-        for place in np.flatnonzero(reasons == ""):
-            reasons[place] = seen.add(drawn.texts[place], int(drawn.labels[place]))
+        readable = np.flatnonzero(reasons == "")
+        samples = [(drawn.texts[place], int(drawn.labels[place])) for place in readable]
+        reasons[readable] = known_before(zip(zip(*task.texts(pool), strict=True), pool[LABEL], strict=True), samples)
         fresh = np.flatnonzero(reasons == "")
         if not len(fresh):
             raise ValueError(nothing_left(f"Round {number}", reasons.tolist(), c.max_new_tokens))
@@ -237,20 +224,20 @@ class Rounds:
             source_ids=[f"round-{number}:{place}" for place in range(len(reasons))],
         )
         rows = every.select(fresh)
-        degrees = models.degrees(shallow, rows)
+        degrees = self.degrees(shallow, rows)
         confidence = degrees
         if confident == f"generator-{number}":
-            confidence = generator_confidence(*writer, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
+            confidence = generator_confidence(model, layout, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
         elif confident != shallow:
-            confidence = models.degrees(confident, rows)
+            confidence = self.degrees(confident, rows)
         kept = confidence >= c.confidence_threshold
         reasons[fresh[~kept]] = "low_confidence"
-        report = self._describe(rows, confidence, degrees, models.probabilities(judge, rows).argmax(axis=1), kept)
-        report["counts"] = {"drawn": c.n_drawn, **dict(Counter(reason or "accepted" for reason in reasons.tolist()))}
-        known = degrees if shallow == FIRST_SHALLOW else models.degrees(FIRST_SHALLOW, rows)
+        report = self._describe(rows, confidence, degrees, self.probabilities(judge, rows).argmax(axis=1), kept)
+        report["counts"] = {"drawn": c.n_drawn, **Counter(reason or "accepted" for reason in reasons)}
+        known = degrees if shallow == FIRST_SHALLOW else self.degrees(FIRST_SHALLOW, rows)
         validation, agreement = task.validation, report["agreement"]["before"]
-        right = models.probabilities(judge, validation).argmax(axis=1) == np.asarray(list(validation[LABEL]))
-        report["judge"] = judge_of_labels(right, models.degrees(FIRST_SHALLOW, validation), known, agreement)
+        right = self.probabilities(judge, validation).argmax(axis=1) == np.asarray(list(validation[LABEL]))
+        report["judge"] = judge_of_labels(right, self.degrees(FIRST_SHALLOW, validation), known, agreement)
         check_labels(f"Round {number}", agreement, report["judge"], stop=c.check_agreement)
         if not kept.any():
             raise ValueError(
@@ -262,9 +249,9 @@ class Rounds:
             values = np.full(len(reasons), -1.0, dtype=np.float32)
             values[fresh] = confidence
             every = every.remove_columns("confidence").add_column("confidence", values)
-            write_rows(every.select(np.flatnonzero(reasons == "")), folder / ACCEPTED)
-            every = every.add_column("reason", reasons.tolist())
-            write_rows(every.select(np.flatnonzero(reasons != "")), folder / REJECTED)
+            every.select(np.flatnonzero(reasons == "")).to_parquet(folder / ACCEPTED)
+            left = every.add_column("reason", reasons.tolist()).select(np.flatnonzero(reasons != ""))
+            left.to_parquet(folder / REJECTED)
         return report
 
     def _describe(

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object
 from numpy.typing import NDArray
 
 from hf_fairness.maps import row_seed
@@ -43,7 +47,6 @@ def sample(
     *,
     config: IBADRConfig,
     key: str = "",
-    show_progress: bool | None = None,
 ) -> Samples:
     """Draw samples of low bias degree.
 
@@ -56,7 +59,6 @@ def sample(
         n: number of samples.
         config: how to draw.
         key: name of the round: another key, other samples.
-        show_progress: None means on a terminal, on the main process.
 
     Returns:
         The samples.
@@ -68,55 +70,34 @@ def sample(
     seeds = [row_seed(config.seed, f"{key}:{number}") for number in range(n)]
     draws = np.array([np.random.default_rng([seed, 0]).random(2) for seed in seeds]).reshape(n, 2)
     labels = np.searchsorted(shares, draws[:, 0] * shares[-1], side="right").astype(np.int64)
-    indicators = (draws[:, 1] * config.low_indicators).astype(np.int64) + 1
-    if not layout.n_indicators:
-        indicators[:] = 0
-    size = config.sampling_batch_size
+    low = (draws[:, 1] * config.low_indicators).astype(np.int64) + 1
+    indicators = low if layout.n_indicators else np.zeros_like(low)
 
-    def draw(places: Sequence[int]) -> list[list[int]]:
+    def draw(places: Sequence[int]) -> list[tuple[tuple[str, ...], str]]:
         prefixes = [layout.prefix(int(indicators[place]), int(labels[place])) for place in places]
-        return _draw(model, layout, prefixes, [seeds[place] for place in places], config)
+        return layout.read(_draw(model, layout, prefixes, [seeds[place] for place in places], config))
 
-    batches = [list(range(start, min(start + size, n))) for start in range(0, n, size)]
-    read = layout.read(shared_work(batches, draw, n, "Sampling", show_progress=show_progress))
+    places, size = list(range(n)), config.sampling_batch_size
+    read = shared_work([places[start : start + size] for start in range(0, n, size)], draw, "Sampling")
     return Samples([texts for texts, _ in read], labels, indicators, [reason for _, reason in read])
 
 
-def shared_work(
-    batches: Sequence[Sequence[int]],
-    work: Callable[[Sequence[int]], list[Any]],
-    n: int,
-    description: str,
-    *,
-    show_progress: bool | None = None,
-) -> list[Any]:
+def shared_work(batches: Sequence[Sequence[int]], work: Callable[[Sequence[int]], list[Any]], what: str) -> list[Any]:
     """Results of batches of rows in the order of the rows; processes of a launch take turns at the batches.
 
     Args:
-        batches: rows of each batch.
+        batches: rows of each batch; all rows together are 0, 1, ...
         work: from the rows of a batch to a result for each.
-        n: number of rows.
-        description: for the label of the bar.
-        show_progress: None means on a terminal, on the main process.
+        what: for the label of the bar.
 
     Returns:
         One result per row, the same on every process.
     """
-    import torch
-
-    together = torch.distributed.is_available() and torch.distributed.is_initialized()
-    rank, processes = (torch.distributed.get_rank(), torch.distributed.get_world_size()) if together else (0, 1)
+    state = PartialState()
     found: list[tuple[int, Any]] = []
-    for rows in progress(batches[rank::processes], description, show_progress=show_progress, unit="batch"):
+    for rows in progress(batches[state.process_index :: state.num_processes], what, unit="batch"):
         found += zip(rows, work(rows), strict=True)
-    if processes > 1:
-        from accelerate.utils import gather_object
-
-        found = gather_object(found)
-    results: list[Any] = [None] * n
-    for row, value in found:
-        results[row] = value
-    return results
+    return [result for _, result in sorted(gather_object(found), key=itemgetter(0))]
 
 
 def sample_length(model: Any, layout: SampleFormat, max_new_tokens: int) -> int:
@@ -136,10 +117,8 @@ def sample_length(model: Any, layout: SampleFormat, max_new_tokens: int) -> int:
 
 def _draw(
     model: Any, layout: SampleFormat, prefixes: Sequence[list[int]], seeds: Sequence[int], config: IBADRConfig
-) -> list[list[int]]:
-    """Continue prefixes of one length until each has ended, or is as long as a sample may be."""
-    import torch
-
+) -> Any:
+    """Continue prefixes of one length until each has ended, or is as long as a sample may be; lists of ids."""
     device = model.device
     place = "cpu" if device.type == "mps" else device  # which has no float64
     length = sample_length(model, layout, config.max_new_tokens)
@@ -168,13 +147,11 @@ def _draw(
                 going = torch.nonzero(~ended)[:, 0]
                 cache.batch_select_indices(going.to(device))
                 rows, tokens, ended = rows[going], tokens[going.to(device)], ended[going]
-    return [_until(row, layout.end) for row in drawn.tolist()]
+    return drawn.tolist()
 
 
 def _choose(logits: Any, uniform: Any, temperature: float, top_p: float) -> Any:
     """One token per row: the first whose cumulated probability, in the order of ids, exceeds the row's number."""
-    import torch
-
     probabilities = torch.softmax(logits / temperature, dim=-1)
     if top_p < 1.0:
         ordered = probabilities.sort(dim=-1, descending=True).values
@@ -184,8 +161,3 @@ def _choose(logits: Any, uniform: Any, temperature: float, top_p: float) -> Any:
     cumulated = probabilities.cumsum(dim=-1)
     wanted = uniform[:, None] * cumulated[:, -1:]
     return torch.searchsorted(cumulated, wanted, right=True)[:, 0].clamp_(max=logits.shape[-1] - 1)
-
-
-def _until(ids: list[int], end: int) -> list[int]:
-    """Ids up to the first end token, with it."""
-    return ids[: ids.index(end) + 1] if end in ids else ids

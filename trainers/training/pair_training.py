@@ -34,8 +34,7 @@ from hf_fairness.rows import column_values, text_columns
 from hf_fairness.scores import class_labels
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.length_groups import length_grouped
-from hf_fairness.trainers.training.stopping import StopAt
-from hf_fairness.utils import FairnessWarning, is_main_process
+from hf_fairness.utils import FairnessWarning
 
 #: Columns of numbers that methods read beside the tokens.
 METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs")
@@ -202,50 +201,6 @@ def train_pair_classifier(
         )
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(trainer.args.output_dir))
     return trainer.model.eval()
-
-
-def train_into(
-    folder: Path,
-    model: Any,
-    tokenizer: Any,
-    train: Dataset,
-    *,
-    stop_at: int | None = None,
-    training_arguments: Mapping[str, Any],
-    **options: Any,
-) -> dict[str, Any]:
-    """Train a classifier and keep it in a folder; a training that was killed goes on from its checkpoints there.
-
-    All processes of a launch call it. Checkpoints, and what the training logged, are left in ``checkpoints``.
-
-    Args:
-        folder: where to.
-        model: live classifier.
-        tokenizer: of the model.
-        train: rows.
-        stop_at: step after which training ends, within the schedule of the arguments.
-        training_arguments: without ``output_dir``.
-        options: of :func:`pair_trainer`.
-
-    Returns:
-        ``n_rows``, ``steps``, ``epochs``; with rows to evaluate on ``max_steps``, ``eval_steps`` and ``history``: steps
-        and accuracies.
-    """
-    place = folder / "checkpoints"
-    callbacks = [] if stop_at is None else [StopAt(stop_at)]
-    arguments = {**training_arguments, "output_dir": str(place)}
-    trainer = pair_trainer(model, tokenizer, train, training_arguments=arguments, callbacks=callbacks, **options)
-    trainer.train(resume_from_checkpoint=last_whole_checkpoint(place))
-    if is_main_process():
-        trainer.model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    trainer.accelerator.wait_for_everyone()
-    state = trainer.state
-    found = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
-    history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
-    if history:
-        found |= {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]}
-    return found
 
 
 def class_log_probabilities(

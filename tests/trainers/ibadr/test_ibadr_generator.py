@@ -72,12 +72,10 @@ def test_training_teaches_the_form_of_samples(case, trained):
 
 
 def test_the_loss_is_that_of_the_texts_alone(case, pool):
-    from hf_fairness.trainers.ibadr.generator import _Collate
-
     source, tokenizer = case.generator
     _, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
     rows, _ = layout.rows(pool.select(range(4)), COLUMNS, label_column="label", max_new_tokens=40)
-    batch = _Collate(layout)(list(rows))
+    batch = layout.collate(list(rows))
     assert (batch["labels"][:, : layout.start] == -100).all()
     for row, labels in zip(rows["input_ids"], batch["labels"].tolist(), strict=True):
         assert [token for token in labels if token != -100] == row[layout.start :]

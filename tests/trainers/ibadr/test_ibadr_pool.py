@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from datasets import Dataset
+from datasets import Dataset, concatenate_datasets
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.trainers.ibadr.pool import (
     PROVENANCE,
-    Seen,
     bias_groups,
+    known_before,
     original_rows,
+    pool_counts,
     pool_rows,
-    read_pool,
     read_rows,
-    write_rows,
 )
 
 
@@ -49,16 +48,20 @@ def added(n, iteration):
 
 def test_rounds_are_files_and_the_pool_is_all_of_them(case, tmp_path):
     original = original_rows(case.world.train, ("premise", "hypothesis"))
-    files = [write_rows(added(n, k), tmp_path / f"{k}.parquet") for k, n in ((1, 2), (2, 0), (3, 4))]
-    pool = read_pool(original, files)
+    files = {k: tmp_path / f"{k}.parquet" for k in (1, 2, 3)}
+    for k, n in ((1, 2), (2, 0), (3, 4)):
+        added(n, k).to_parquet(files[k])
+    pool = concatenate_datasets([original, *map(read_rows, files.values())])
     assert len(pool) == len(original) + 6
     assert set(PROVENANCE) <= set(pool.column_names)
     assert pool[0]["source_id"] == "original:0"
     assert pool[-1] == added(4, 3)[3]
     assert pool["iteration"][:].count(1) == 2
     assert len(set(pool["source_id"][:])) == len(pool)
-    assert read_rows(files[1]).features == original.features  # types hold without any row too
-    assert not list(tmp_path.glob("*tmp*"))
+    assert read_rows(files[2]).features == original.features  # types hold without any row too
+    counts = pool_counts(pool, ["yes", "maybe", "no"])
+    assert (counts["n"], counts["n_original"], counts["n_added"]) == (len(pool), len(original), 6)
+    assert counts["labels_added"] == {"yes": 3, "maybe": 2, "no": 1}
 
 
 def test_columns_that_the_pool_adds_must_be_free():
@@ -68,9 +71,12 @@ def test_columns_that_the_pool_adds_must_be_free():
 
 
 def test_what_is_new():
-    seen = Seen([["A b", "c"], ["d", "e"]], [0, 1])
-    assert seen.add(("a  B", "D"), 0) == "in_pool"
-    assert seen.add(("a b", "d"), 1) == "in_pool_other_label"
-    assert seen.add(("a b", "e"), 1) == ""
-    assert seen.add(("A b", "e"), 1) == "repeated"
-    assert seen.add(("a b", "E"), 0) == "repeated_other_label"
+    samples = {
+        ("a  B", "D", 0): "in_pool",
+        ("a b", "d", 1): "in_pool_other_label",
+        ("a b", "e", 1): "",
+        ("A b", "e", 1): "repeated",
+        ("a b", "E", 0): "repeated_other_label",
+    }
+    given = [(texts, label) for *texts, label in samples]
+    assert known_before([(("A b", "d"), 0), (("c", "e"), 1)], given) == list(samples.values())

@@ -147,4 +147,4 @@ def test_room_for_samples(case):
 
 
 def test_work_in_the_order_of_the_rows():
-    assert shared_work([[2, 0], [1]], lambda rows: [10 * row for row in rows], 3, "Working") == [0, 10, 20]
+    assert shared_work([[2, 0], [1]], lambda rows: [10 * row for row in rows], "Working") == [0, 10, 20]
