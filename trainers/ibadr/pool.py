@@ -52,13 +52,13 @@ def original_rows(dataset: Dataset, columns: Sequence[str], label_column: str = 
 
 def pool_rows(
     texts: Sequence[Sequence[str]],
-    labels: ArrayLike,
+    labels: Iterable[int],
     *,
     columns: Sequence[str],
     label_column: str,
     iteration: int,
-    indicators: ArrayLike,
-    confidences: ArrayLike,
+    indicators: Iterable[int],
+    confidences: Iterable[float],
     source_ids: Sequence[str],
 ) -> Dataset:
     """Rows of the pool, with types that do not depend on what they hold.
