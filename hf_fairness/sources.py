@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,12 @@ _FORMATS = {
     ".parquet": "parquet",
     ".txt": "text",
     ".en": "text",
+}
+#: What `datasets` says where the flag that is meant lacks a value or has a wrong one, and what that flag names.
+_SIGNS = {
+    "onfig name is missing": (0, "configurations"),
+    "BuilderConfig": (0, "configurations"),
+    "nknown split": (1, "splits"),
 }
 _ACCEPTED = f"a file ({', '.join(_FORMATS)}), a folder of such files, a saved data set, or an id of the Hub"
 
@@ -113,24 +121,17 @@ def open_dataset(
         The rows.
 
     Raises:
-        ValueError: unknown file type, empty source, a split that is not there, or several of which none is named.
-        OSError: the source can not be read.
+        ValueError: unknown file type, empty source, one that cannot be read, a split that is not there, or several of
+            which none is named.
     """
     from datasets import Dataset
     from datasets.exceptions import DatasetsError
 
+    read = _reader(source, config, split, flags)
     try:
-        loaded = _open(source, config, split, flags)
-    except DatasetsError as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, UnicodeDecodeError):
-            raise ValueError(f"{source} is no text in UTF-8. Save it in UTF-8, or name another file.") from error
-        reason = str(cause).strip().splitlines()
-        raise ValueError(f"{source} cannot be read: {reason[0] if reason else type(error).__name__}") from error
-    except ValueError as error:
-        if "no data" in str(error):  # what datasets says of a file with a header and nothing below it
-            raise ValueError(f"{source} has no rows.") from error
-        raise
+        loaded = read()
+    except (DatasetsError, OSError, ValueError, csv.Error) as error:
+        raise ValueError(_why_unreadable(source, error, flags)) from error
     rows = loaded if isinstance(loaded, Dataset) else _one_of(loaded, source, split, prefer, flags[1])
     if len(rows) == 0:
         raise ValueError(f"{source} has no rows.")
@@ -147,7 +148,8 @@ def _one_of(splits: DatasetDict, source: str, wanted: str | None, prefer: Sequen
     return splits[chosen[0]]
 
 
-def _open(source: str, config: str | None, split: str | None, flags: Flags) -> Dataset | DatasetDict:
+def _reader(source: str, config: str | None, split: str | None, flags: Flags) -> Callable[[], Dataset | DatasetDict]:
+    """What reads the source, after what can be said of it without reading."""
     from datasets import Dataset, load_dataset, load_from_disk
 
     path = Path(source)
@@ -156,22 +158,18 @@ def _open(source: str, config: str | None, split: str | None, flags: Flags) -> D
     if source == "demo":
         from hf_fairness.demo import corpus
 
-        return Dataset.from_dict({"text": corpus()})
+        return lambda: Dataset.from_dict({"text": corpus()})
     if path.is_file():
         if path.suffix not in _FORMATS:
             raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
         if path.stat().st_size == 0:
             raise ValueError(f"{source} is empty.")
-        if path.suffix in (".csv", ".tsv"):
-            _check_header(path)
-        # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
-        options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
-        return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
+        return partial(_read_file, path)
     if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
-        return load_from_disk(source)
+        return partial(load_from_disk, source)
     if not path.is_dir() and looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return _load(source, config, split, flags)
+    return partial(load_dataset, source, config, split=split, cache_dir=_own_cache(path) if path.is_dir() else None)
 
 
 def _own_cache(folder: Path) -> str:
@@ -186,46 +184,40 @@ def _own_cache(folder: Path) -> str:
     return str(Path(config.HF_DATASETS_CACHE) / f"folder-{content_key(str(folder.resolve()), sorted(files))[:16]}")
 
 
-def _load(source: str, config: str | None, split: str | None, flags: Flags) -> Dataset | DatasetDict:
-    """A folder or an id of the Hub with `datasets`; what is missing or wrong is said with its flag."""
+def _read_file(path: Path) -> Dataset:
+    """The rows of a file; a table in text with two columns alike is refused, since one would be renamed unseen."""
     from datasets import load_dataset
-    from datasets.exceptions import DatasetsError
 
-    cache = _own_cache(Path(source)) if Path(source).is_dir() else None
-    try:
-        return load_dataset(source, config, split=split, cache_dir=cache)
-    except ValueError as error:
-        text = str(error).strip()
-        for flag, what, signs in (
-            (flags[0], "configurations", ("onfig name is missing", "BuilderConfig")),
-            (flags[1], "splits", ("nknown split",)),
-        ):
-            if any(sign in text for sign in signs):
-                raise ValueError(f"{source}: {flag} names one of its {what}. {text}") from error
-        raise
-    except (OSError, DatasetsError) as error:
-        if Path(source).is_dir():
-            raise
-        near = near_names(source)  # not on the Hub, or out of reach: a file may have been meant
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ValueError(
-            f"There is no file or folder {source}.{hint} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
-        ) from error
-
-
-def _check_header(path: Path) -> None:
-    """Raise where a table in text is none, or names two columns alike: one of them would be renamed unseen."""
-    try:
+    # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
+    options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
+    if _FORMATS[path.suffix] == "csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","), [])
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8. Save it in UTF-8, or name another file.") from error
-    except csv.Error as error:
-        raise ValueError(f"{path} is no {path.suffix[1:]} file: {error}. Expected {_ACCEPTED}.") from error
-    twice = next((name for name in header if name and header.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{path} has two columns {twice!r}. Rename one of them.")
+            header = next(csv.reader(file, delimiter="\t" if options else ","), [])
+        twice = next((name for name in header if name and header.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"it has two columns {twice!r}. Rename one of them.")
+    return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
+
+
+def _why_unreadable(source: str, error: Exception, flags: Flags) -> str:
+    """What an error of `datasets` means for whoever named the source."""
+    cause = error.__cause__ or error
+    if isinstance(cause, UnicodeDecodeError):
+        return f"{source} is no text in UTF-8. Save it in UTF-8, or name another file."
+    text = str(error).strip()
+    for sign, (place, what) in _SIGNS.items():
+        if sign in text:
+            return f"{source}: {flags[place]} names one of its {what}. {text}"
+    if "no data" in text:  # of a file with a header and nothing below it
+        return f"{source} has no rows."
+    there = Path(source).exists()
+    reason = next(iter(str(cause if there else error).strip().splitlines()), type(error).__name__)
+    if there:
+        return f"The rows of {source} cannot be read: {reason}"
+    # Not on the Hub, or out of reach: a file may have been meant.
+    return (
+        f"There is no file or folder {source}.{near_names(source)} As an id of the Hub: {reason}\nExpected {_ACCEPTED}."
+    )
 
 
 def one_text_column(rows: Dataset, data: DataArguments) -> str:
@@ -258,38 +250,19 @@ def text_column(rows: Dataset, wanted: str | None, source: str, *, flag: str = "
         Name of the column.
 
     Raises:
-        ValueError: no such column, or several text columns to choose from.
+        ValueError: no such column, one that holds no texts, or several text columns to choose from.
     """
     texts = columns_of_texts(rows)
-    if wanted is not None:
-        if wanted not in rows.column_names:
-            raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")
-        return wanted
-    if "text" in texts or len(texts) == 1:
+    if wanted is None:
+        if "text" not in texts and len(texts) != 1:
+            raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with {flag}.")
         return "text" if "text" in texts else texts[0]
-    raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with {flag}.")
-
-
-def text_columns(rows: Dataset, wanted: Sequence[str] | None, source: str) -> tuple[str, ...]:
-    """The columns that hold the texts, where a method may read several.
-
-    Args:
-        rows: the data set.
-        wanted: their names, or None to take the only text column there is.
-        source: name of the data set, for messages.
-
-    Returns:
-        Names of the columns.
-
-    Raises:
-        ValueError: as :func:`text_column`; or a column that holds no texts.
-    """
-    chosen: Sequence[str | None] = wanted or [None]
-    names = tuple(text_column(rows, name, source) for name in chosen)
-    for name in set(names) - set(columns_of_texts(rows)):
-        kind = getattr(rows.features[name], "dtype", None)
-        raise ValueError(f"Column {name!r} of {source} holds {kind or rows.features[name]}, not texts.")
-    return names
+    if wanted not in rows.column_names:
+        raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")
+    if wanted not in texts:
+        kind = rows.features[wanted]
+        raise ValueError(f"Column {wanted!r} of {source} holds {getattr(kind, 'dtype', kind)}, not texts.")
+    return wanted
 
 
 def open_variants(sources: Sequence[str] | None, groups: Sequence[str]) -> dict[str, Dataset]:
@@ -325,22 +298,6 @@ def has_variants(rows: Dataset, groups: Sequence[str], neutral: str = "neutral")
     return {*groups, neutral} <= set(rows.column_names)
 
 
-#: Options that name a file to read, or a folder, with what they accept.
-_FILES = {
-    "lexicon": "a table of forms in the format of UniMorph",
-    "nouns": "a text file of nouns",
-    "prompt": "a JSON file of a prompt",
-    "direction": "a direction.json that an earlier run wrote beside its rows",
-}
-_FOLDERS = {"wordnet": "a folder of WordNet's files"}
-#: Options that name a folder to write.
-_OUTPUTS = ("output", "output_dir", "features_cache", "cache_dir")
-#: Options that name a model, or several.
-_MODELS = (
-    *("model_name_or_path", "reference_model", "forward_model", "backward_model", "reverse_model", "generator_model"),
-    *("shallow_model", "judge_model", "confidence_from", "stability_models"),
-)
-_MODEL = "the folder of a model, or its id on the Hub (NAME or NAMESPACE/NAME)"
 #: Names in a folder that are looked through for one like the wanted.
 _MOST_NAMES = 10_000
 
@@ -358,32 +315,29 @@ def missing(place: str, wanted: str) -> str:
     path = Path(place)
     if not place.strip():
         return f"the name is empty. Expected {wanted}."
-    if path.is_dir():
-        return f"{place} is a folder. Expected {wanted}."
-    if path.is_file():
-        return f"{place} is a file. Expected {wanted}."
-    lost = path
-    while not lost.parent.exists() and lost.parent != lost:
-        lost = lost.parent
+    there = _nearest(place)
+    if there == path or there.is_file():
+        so = "" if there == path else f", so there is no {place}"
+        return f"{there} is a {'folder' if there.is_dir() else 'file'}{so}. Expected {wanted}."
+    lost = next(part for part in (path, *path.parents) if part.parent == there)
     what = "there is no such file or folder" if lost == path else f"there is no folder {lost}"
-    near = near_names(str(lost))
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"{what}: {place}.{hint} Expected {wanted}."
+    return f"{what}: {place}.{near_names(str(lost))} Expected {wanted}."
 
 
-def near_names(place: str) -> list[str]:
-    """Paths beside a path whose names are like its own, at most three."""
+def _nearest(place: str) -> Path:
+    """A path, or the nearest above it that exists."""
+    return next((part for part in (Path(place), *Path(place).parents) if part.exists()), Path())
+
+
+def near_names(place: str) -> str:
+    """`` Did you mean ...?`` with the paths beside a path whose names are like its own, at most three; or nothing."""
     path = Path(place)
-    try:
-        with os.scandir(path.parent) as entries:
-            names = [entry.name for _, entry in zip(range(_MOST_NAMES), entries, strict=False)]
-    except OSError:
-        return []
+    names = [other.name for other in islice(path.parent.glob("*"), _MOST_NAMES)]
     lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(path.name.lower(), lower, n=3)
+    close = [lower[name] for name in difflib.get_close_matches(path.name.lower(), lower, n=3)]
     stems = [name for name in names if Path(name).stem.lower() == path.stem.lower()]
-    found = list(dict.fromkeys([*(lower[name] for name in close), *stems]))[:3]
-    return [str(path.parent / name) for name in found]
+    near = [str(path.parent / name) for name in dict.fromkeys([*close, *stems])][:3]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def looks_local(place: str, endings: Sequence[str]) -> bool:
@@ -401,39 +355,42 @@ def looks_local(place: str, endings: Sequence[str]) -> bool:
     )
 
 
+def _may_be_model(place: str) -> bool:
+    return Path(place).exists() or not looks_local(place, ())
+
+
+def _may_be_written(place: str) -> bool:
+    return not _nearest(place).is_file()
+
+
+_MODEL = (_may_be_model, "the folder of a model, or its id on the Hub (NAME or NAMESPACE/NAME)")
+_OUTPUT = (_may_be_written, "a folder to write, new or old")
+#: Options that name a place, or several -> what must hold of each, and what is accepted.
+_PLACES: dict[str, tuple[Callable[[str], bool], str]] = {
+    "lexicon": (os.path.isfile, "a table of forms in the format of UniMorph"),
+    "nouns": (os.path.isfile, "a text file of nouns"),
+    "prompt": (os.path.isfile, "a JSON file of a prompt"),
+    "direction": (os.path.isfile, "a direction.json that an earlier run wrote beside its rows"),
+    "wordnet": (os.path.isdir, "a folder of WordNet's files"),
+    **dict.fromkeys(("output", "output_dir", "features_cache", "cache_dir"), _OUTPUT),
+    **dict.fromkeys(("model_name_or_path", "reference_model", "forward_model", "backward_model"), _MODEL),
+    **dict.fromkeys(("reverse_model", "generator_model", "shallow_model", "judge_model"), _MODEL),
+    **dict.fromkeys(("confidence_from", "stability_models"), _MODEL),
+}
+
+
 def check_place(option: str, value: object) -> None:
-    """Raise unless the file or folder that an option names is there and is what the option takes.
+    """Raise unless the file, folder or model that an option names is there and is what the option takes.
 
     Args:
-        option: name of the option; those that name no file or folder are let through.
-        value: what it was given.
+        option: name of the option; those that name no place are let through.
+        value: a name, several, or None. Ids of models on the Hub are let through.
 
     Raises:
-        ValueError: a missing file, a folder in place of a file, or the other way round.
+        ValueError: a missing file, a folder in place of a file, or the other way round; the message says what lies near
+            and what is accepted.
     """
-    if not isinstance(value, str) or not value:
-        return
-    path = Path(value)
-    if option in _FILES and not path.is_file():
-        raise ValueError(f"{option}: {missing(value, _FILES[option])}")
-    if option in _FOLDERS and not path.is_dir():
-        raise ValueError(f"{option}: {missing(value, _FOLDERS[option])}")
-    if option in _OUTPUTS:
-        there = next((place for place in (path, *path.parents) if place.exists()), path)
-        if there.is_file():
-            raise ValueError(f"{option}: {there} is a file. Expected a folder to write, new or old.")
-
-
-def check_model(option: str, value: object) -> None:
-    """Raise where an option names a model in a folder that does not exist.
-
-    Args:
-        option: name of the option; those that name no model are let through.
-        value: a name, several, or None. Ids of the Hub are let through.
-
-    Raises:
-        ValueError: the message says what lies near and what is accepted.
-    """
-    for name in value if isinstance(value, list) else [value]:
-        if option in _MODELS and isinstance(name, str) and not Path(name).exists() and looks_local(name, ()):
-            raise ValueError(f"{option}: {missing(name, _MODEL)}")
+    fits, wanted = _PLACES.get(option, (bool, ""))
+    for place in value if isinstance(value, list) else [value]:
+        if isinstance(place, str) and place and not fits(place):
+            raise ValueError(f"{option}: {missing(place, wanted)}")

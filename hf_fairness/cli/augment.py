@@ -28,7 +28,7 @@ from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.maps import MISSING
 from hf_fairness.results import columns
-from hf_fairness.sources import columns_of_texts, open_rows, text_columns
+from hf_fairness.sources import columns_of_texts, open_rows, text_column
 from hf_fairness.utils import FairnessWarning, is_missing, package_versions
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options
         return ()  # groups or scores are there already, and no text is changed
     if method.n_columns == 2 and len(wanted or ()) != 2:
         raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
-    names = text_columns(rows, wanted, arguments.dataset)
+    names = tuple(text_column(rows, name, arguments.dataset) for name in wanted or [None])
     if method.n_columns == 1 and len(names) > 1:
         raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(names)}. Run it once for each.")
     return names

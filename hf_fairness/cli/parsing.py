@@ -19,7 +19,7 @@ import yaml
 
 from hf_fairness._secrets import HIDDEN, SECRET, Secret, redact
 from hf_fairness.cli.flags import speak_of
-from hf_fairness.sources import check_model, check_place, missing
+from hf_fairness.sources import check_place, missing
 
 #: What `--help` shows first, in this order; the rest follows as the dataclasses have it.
 _FIRST = (
@@ -102,9 +102,10 @@ def parse(
         value = getattr(namespace, name)
         try:
             check_value(name, value, own[name], ranges)
-            check_place(name, value)
-            if not getattr(namespace, "base_url", None):  # a server has names of its own
-                check_model(name, value)
+            if not (
+                name == "model_name_or_path" and getattr(namespace, "base_url", None)
+            ):  # servers have names of theirs
+                check_place(name, value)
         except ValueError as error:
             raise ValueError(f"{source.get(name, '--' if name in given else '')}{error}") from error
     return _build(namespace, config_classes, source)
