@@ -373,6 +373,7 @@ def read_measures(
     path: str,
     set_name: str = "",
     set_title: str = "",
+    extras: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Iterator[Measure]:
     """The declared numbers of the results of one set.
@@ -383,14 +384,19 @@ def read_measures(
         path: begins the ids of the measures.
         set_name: name of the set.
         set_title: the set in words, for the title; default: its name.
+        extras: further numbers of a section to show beside each value: key and words.
         **more: further fields of the measures.
 
     Yields:
         A measure for each key that any arm has.
     """
+    beside = {
+        arm: {words: found for name, words in (extras or {}).items() if (found := number(section, name)) is not None}
+        for arm, section in sections.items()
+    }
     for key, what in declared.items():
         values = {
-            arm: Value(found, interval(section, f"{key}_ci95"))
+            arm: Value(found, interval(section, f"{key}_ci95"), beside[arm])
             for arm, section in sections.items()
             if (found := number(section, key)) is not None
         }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from hf_fairness.record import (
     Arm,
-    Declared,
     Gap,
     Measure,
     Record,
@@ -32,9 +31,10 @@ _SEAT_EXTRAS = {
     "p_value_clustered": "p (word-clustered)",
     "p_value": "p (sentences, as published)",
 }
-_UTILITY_COUNTS = {"sts_spearman": ("n_sts", "n"), "similarity_structure": ("n_similarity_structure", "n")}
 
-Sides = Mapping[str, Mapping[str, Any]]
+Sides: TypeAlias = Mapping[str, Mapping[str, Any]]
+#: A section of an audit, and how `read_measures` reads it.
+Part: TypeAlias = tuple[Mapping[str, Any], dict[str, Any]]
 
 
 def audit_record(
@@ -82,17 +82,15 @@ def audit_record(
     }
     gaps = compare(measures, pairs, paired)
     trained = {key: value for key, value in (training or {}).items() if key not in ("control", "loss_curve")}
-    arms = {
-        arm: Arm(arm, *_title(arm, audit, compared=len(sides) > 1), trained if arm == "after" else {})
-        for arm, audit in sides.items()
-    }
-    if "control" in arms:
-        arms["control"] = Arm("control", "control", "control", control_text(training))
+    about = {arm: display_name(audit.get("model", "")) for arm, audit in sides.items()}
+    about["control"] = control_text(training)
+    title = "measured" if len(sides) == 1 else ""
+    arms = [Arm(arm, title or arm, ARMS[arm], about[arm], trained if arm == "after" else {}) for arm in sides]
     return Record(
         command=command,
         name=name or display_name(after.get("model", "")),
         method=str((training or {}).get("method") or "audit of a text encoder"),
-        arms=tuple(arms.values()),
+        arms=tuple(arms),
         measures=measures,
         gaps=gaps,
         asked=dict(asked or {}),
@@ -136,134 +134,85 @@ def audit_drawn(sides: Sides, loss_curve: Any = None) -> dict[str, Any]:
     }
 
 
-def _title(arm: str, audit: Mapping[str, Any], *, compared: bool) -> tuple[str, Role, str]:
-    return arm if compared else "measured", ARMS[arm], display_name(audit.get("model", ""))
-
-
-def audit_measures(sides: Sides) -> Iterator[Measure]:
-    """Every number of the audits, by arm."""
-    yield from _seat(sides)
-    yield from _cced(sides)
-    yield from _probe(sides)
-    yield from _utility(sides)
-
-
-def seat_tests(audit: Mapping[str, Any]) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
-    """The bias tests and the retention tests by name; a test stands in one of the two only."""
-    section = mapping(audit, "seat")
-    every = {str(k): v for k, v in mapping(section, "tests").items() if isinstance(v, Mapping)}
-    kept = {str(k): v for k, v in mapping(section, "retention").items() if isinstance(v, Mapping)}
-    kept = {name: test for name, test in every.items() if test.get("purpose") == "retention"} | kept
-    return {name: test for name, test in every.items() if name not in kept}, kept
-
-
-def _seat(sides: Sides) -> Iterator[Measure]:
-    sections = {arm: mapping(audit, "seat") for arm, audit in sides.items()}
-    tests = {arm: seat_tests(audit) for arm, audit in sides.items()}
-    n = max((len(bias) for bias, _ in tests.values()), default=0)
-    yield from read_measures(sections, seat.MEASURES, path="seat", sample=f"{n} tests" if n else "")
-    for place, purpose in enumerate(("bias", "retention")):
-        names = dict.fromkeys(name for each in tests.values() for name in each[place])
-        for name in names:
-            found = {arm: each[place][name] for arm, each in tests.items() if name in each[place]}
-            any_test = next(iter(found.values()))
-            about = str(any_test.get("about") or "association test")
-            declared = {key: replace(what, title=about) for key, what in seat.TEST_MEASURES[purpose].items()}
-            sample = _counts(any_test, {"n_words": "words", "n_sentences": "sentences"})
-            path = "seat/tests" if purpose == "bias" else "seat/retention"
-            for measure in read_measures(found, declared, path=path, set_name=name, sample=sample, detail=n > 1):
-                values = {arm: replace(value, extras=_extras(found[arm])) for arm, value in measure.values.items()}
-                yield replace(measure, title=f"{about} (SEAT {name})", values=values)
-
-
-def _extras(test: Mapping[str, Any]) -> dict[str, float]:
-    return {text: found for key, text in _SEAT_EXTRAS.items() if (found := number(test, key)) is not None}
-
-
-def _cced(sides: Sides) -> Iterator[Measure]:
-    names = dict.fromkeys(str(name) for audit in sides.values() for name in mapping(audit, "cced"))
-    for name in names:
-        found = {arm: mapping(mapping(audit, "cced"), name) for arm, audit in sides.items()}
-        sample = _counts(next((each for each in found.values() if each), {}), {"n": "texts", "n_skipped": "skipped"})
-        yield from read_measures(found, cced.MEASURES, path="cced", set_name=name, sample=sample)
-        pairs = dict.fromkeys(pair for each in found.values() for pair in mapping(each, "pairs"))
-        for pair in pairs if len(pairs) > 1 else ():  # with two groups the one pair repeats the numbers above
-            numbers = {arm: mapping(mapping(each, "pairs"), pair) for arm, each in found.items()}
-            part = f"{name}: {pair}"
-            yield from read_measures(
-                numbers, cced.MEASURES, path="cced/pairs", set_name=part, sample=sample, detail=True
-            )
-
-
-def _probe(sides: Sides) -> Iterator[Measure]:
-    names = dict.fromkeys(str(name) for audit in sides.values() for name in mapping(audit, "probe"))
-    for name in names:
-        found = {arm: mapping(mapping(audit, "probe"), name) for arm, audit in sides.items()}
-        first = next((each for each in found.values() if each), {})
-        chance = number(first, "chance")
-        declared = {
-            key: replace(what, ideal=chance, direction="none" if chance is None else what.direction)
-            for key, what in probe.MEASURES.items()
-        }
-        of = f" of {first['set']}" if isinstance(first.get("set"), str) else ""
-        sample = _counts(first, {"n": "embeddings"}) + of
-        yield from read_measures(found, declared, path="probe", set_name=name, set_title=name, sample=sample)
-
-
-def _utility(sides: Sides) -> Iterator[Measure]:
-    """Each number from the section itself, or from a result nested in it."""
-    for key, what in structure.MEASURES.items():
-        found = {arm: _holding(mapping(audit, "utility"), key) for arm, audit in sides.items()}
-        section = found.get("after") or next(iter(found.values()))
-        sample = next((f"{int(n):,} pairs" for name in _UTILITY_COUNTS[key] if (n := number(section, name))), "")
-        for measure in read_measures(found, {key: what}, path="utility", sample=sample):
-            if key == "similarity_structure" and "before" in sides:
-                yield replace(measure, values={"before": Value(1.0, (1.0, 1.0)), **measure.values})
-            else:
-                yield measure
-
-
-def _holding(utility: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    parts = (utility, *(each for each in utility.values() if isinstance(each, Mapping)))
-    return next((part for part in parts if number(part, key) is not None), utility)
-
-
-def _counts(section: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Sample sizes in words, looked up in the section and then in its ``meta``."""
-    meta = mapping(section, "meta")
-    sizes = ((number(section, key), number(meta, key), text) for key, text in names.items())
-    return ", ".join(
-        f"{int(here if here is not None else there or 0):,} {text}"
-        for here, there, text in sizes
-        if here is not None or there is not None
-    )
+def audit_measures(sides: Sides) -> Iterable[Measure]:
+    """Every number of the audits, by arm; the sample of a measure is that of the first arm."""
+    found: dict[str, Measure] = {}
+    every = ((arm, part) for read in READERS for arm, audit in sides.items() for part in read(audit))
+    for arm, (section, how) in every:
+        for measure in read_measures({arm: section}, **how):
+            known = found.setdefault(measure.id, measure)
+            found[measure.id] = replace(known, values={**known.values, **measure.values})
+    kept = found.get("utility/similarity_structure")
+    if kept and "before" in sides:
+        found[kept.id] = replace(kept, values={"before": Value(1.0, (1.0, 1.0)), **kept.values})
+    return found.values()
 
 
 def audit_changes(after: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """By id of the measure the interval and p-value of the change since the model that was the reference."""
-    bias, retention = seat_tests(after)
-    sections: list[tuple[str, Mapping[str, Any], Mapping[str, Declared]]] = [
-        ("seat", mapping(after, "seat"), seat.MEASURES),
-        *((f"seat/tests/{name}", test, seat.TEST_MEASURES["bias"]) for name, test in bias.items()),
-        *((f"seat/retention/{name}", test, seat.TEST_MEASURES["retention"]) for name, test in retention.items()),
-        *((f"probe/{name}", part, probe.MEASURES) for name, part in mapping(after, "probe").items()),
-        *(
-            ("utility", _holding(mapping(after, "utility"), key), {key: what})
-            for key, what in structure.MEASURES.items()
-        ),
-    ]
-    for name, part in mapping(after, "cced").items():
-        sections.append((f"cced/{name}", part, cced.MEASURES))
-        pairs = mapping(part, "pairs").items()
-        sections += [(f"cced/pairs/{name}: {pair}", numbers, cced.MEASURES) for pair, numbers in pairs]
     paired = {}
-    for path, section, declared in sections:
-        for key in declared:
-            ends = interval(section, f"{key}_change_ci95") or interval(mapping(section, "change"), f"{key}_change_ci95")
-            if ends is not None:
-                p_value = number(section, f"{key}_change_p_value")
-                paired[f"{path}/{key}"] = {"difference_ci95": ends, "p_value": p_value}
+    for section, how in (part for read in READERS for part in read(after)):
+        for measure in read_measures({"after": section}, **how):
+            if ends := interval(section, f"{measure.metric}_change_ci95"):
+                p_value = number(section, f"{measure.metric}_change_p_value")
+                paired[measure.id] = {"difference_ci95": ends, "p_value": p_value}
     return paired
+
+
+def _sections(audit: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The results under a key by name."""
+    for name, section in mapping(audit, key).items():
+        if isinstance(section, Mapping):
+            yield str(name), section
+
+
+def _seat(audit: Mapping[str, Any]) -> Iterator[Part]:
+    """The mean over the bias tests, and each test: one for retention shows what the encoder is still good for."""
+    section = mapping(audit, "seat")
+    n = sum(test.get("purpose") != "retention" for _, test in _sections(section, "tests"))
+    yield section, {"declared": seat.MEASURES, "path": "seat", "sample": f"{n} tests" if n else ""}
+    for purpose, path in (("bias", "seat/tests"), ("retention", "seat/retention")):
+        for name, test in _sections(section, "tests"):
+            if test.get("purpose", "bias") == purpose:
+                title = f"{test.get('about') or 'association test'} (SEAT {name})"
+                sample = _counts(test, n_words="words", n_sentences="sentences")
+                how = {"declared": seat.TEST_MEASURES[purpose], "path": path, "set_name": name, "extras": _SEAT_EXTRAS}
+                yield test, {**how, "title": title, "sample": sample, "detail": n > 1}
+
+
+def _cced(audit: Mapping[str, Any]) -> Iterator[Part]:
+    for name, section in _sections(audit, "cced"):
+        how = {"declared": cced.MEASURES, "sample": _counts(section, n="texts", n_skipped="skipped")}
+        yield section, {**how, "path": "cced", "set_name": name}
+        pairs = dict(_sections(section, "pairs"))
+        for pair in pairs if len(pairs) > 1 else ():  # with two groups the one pair repeats the numbers above
+            yield pairs[pair], {**how, "path": "cced/pairs", "set_name": f"{name}: {pair}", "detail": True}
+
+
+def _probe(audit: Mapping[str, Any]) -> Iterator[Part]:
+    for name, section in _sections(audit, "probe"):
+        chance = number(section, "chance")
+        better = {"direction": "none"} if chance is None else {"ideal": chance}
+        of = f" of {section['set']}" if isinstance(section.get("set"), str) else ""
+        how = {"declared": probe.MEASURES, "path": "probe", "set_name": name}
+        yield section, {**how, "sample": _counts(section, n="embeddings") + of, **better}
+
+
+def _utility(audit: Mapping[str, Any]) -> Iterator[Part]:
+    section = mapping(audit, "utility")
+    for key, what in structure.MEASURES.items():
+        size = f"n_{key.removesuffix('_spearman')}"  # "n" where one of the two was measured alone
+        sample = _counts(section, **{size if size in section else "n": "pairs"})
+        yield section, {"declared": {key: what}, "path": "utility", "sample": sample}
+
+
+#: What reads the numbers of an audit, in the order of the report.
+READERS = (_seat, _cced, _probe, _utility)
+
+
+def _counts(section: Mapping[str, Any], **names: str) -> str:
+    """Sample sizes in words."""
+    return ", ".join(f"{int(n):,} {text}" for key, text in names.items() if (n := number(section, key)) is not None)
 
 
 def _collapse(measures: Sequence[Measure], gaps: Sequence[Gap]) -> Iterator[str]:
@@ -282,9 +231,8 @@ def _collapse(measures: Sequence[Measure], gaps: Sequence[Gap]) -> Iterator[str]
 def _seat_methods(audit: Mapping[str, Any]) -> dict[str, Any]:
     """How the p-values of SEAT were computed, with the tests."""
     methods: dict[str, list[str]] = {}
-    for tests in seat_tests(audit):
-        for name, test in tests.items():
-            if test.get("method"):
-                methods.setdefault(str(test["method"]), []).append(name)
+    for name, test in _sections(mapping(audit, "seat"), "tests"):
+        if test.get("method"):
+            methods.setdefault(str(test["method"]), []).append(name)
     shown = {method: f"tests {', '.join(names)}" for method, names in methods.items()}
     return {"p-values of SEAT": shown} if shown else {}

@@ -92,8 +92,7 @@ def display_name(label: object) -> str:
 def missing_sections(audit: Mapping[str, Any]) -> list[str]:
     """What this audit left out, in words: its own list, empty sections, then numbers that were not finite."""
     stated, utility = audit.get("not_measured"), mapping(audit, "utility")
-    parts = (utility, *(part for part in utility.values() if isinstance(part, Mapping)))
-    unlabelled = utility and all(number(part, "sts_spearman") is None for part in parts)
+    unlabelled = utility and number(utility, "sts_spearman") is None
     paths = [path for path in non_finite(audit) if not path.startswith("projection")]
     found = (
         *(map(str, stated) if isinstance(stated, (list, tuple)) else ()),

@@ -27,7 +27,7 @@ def _test(d: float, half: float) -> dict:
 
 def _seat(sizes: dict[str, float]) -> dict:
     mean = float(np.mean([abs(d) for d in sizes.values()]))
-    retention = {"1": _test(1.42, 0.2), "2": _test(1.51, 0.18)}
+    retention = {name: _test(d, 0.2) | {"purpose": "retention"} for name, d in (("1", 1.42), ("2", 1.51))}
     return {
         "tests": {name: _test(d, 0.35) for name, d in sizes.items()} | retention,
         "mean_abs_effect_size": mean,

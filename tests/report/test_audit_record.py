@@ -65,7 +65,7 @@ def test_paired_interval_goes_before_overlap():
     gap = only_gap(cced(0.08, 0.03, 0.13, cced_change_ci95=[-0.03, -0.01]), before)
     assert (gap.verdict, gap.ci95) == ("improved", (-0.03, -0.01))
     assert only_gap(cced(0.08, 0.03, 0.13, cced_change_ci95=[-0.03, 0.01]), before).verdict == "no clear change"
-    assert only_gap(cced(0.12, 0.07, 0.17, change={"cced_change_ci95": [0.01, 0.03]}), before).verdict == "worse"
+    assert only_gap(cced(0.12, 0.07, 0.17, cced_change_ci95=[0.01, 0.03]), before).verdict == "worse"
 
 
 def test_a_paired_interval_that_is_not_finite_counts_as_none():
@@ -81,8 +81,7 @@ def test_every_kind_of_measure_reads_its_paired_interval():
             "mean_abs_effect_size": 1.0,
             "mean_abs_effect_size_ci95": [0.1, 1.9],
             "mean_abs_effect_size_change_ci95": [-0.5, -0.2],
-            "tests": {"6": wide},
-            "retention": {"1": {**wide, "effect_size_change_ci95": [-0.4, -0.2]}},
+            "tests": {"6": wide, "1": {**wide, "effect_size_change_ci95": [-0.4, -0.2], "purpose": "retention"}},
         },
         "cced": {
             "s": {"pairs": {p: {"cced": 0.8, "cced_ci95": [0, 2], "cced_change_ci95": [-0.4, -0.1]} for p in "ab"}}
@@ -92,15 +91,13 @@ def test_every_kind_of_measure_reads_its_paired_interval():
                 "accuracy": 0.8, "accuracy_ci95": [0.5, 1.0], "accuracy_change_ci95": [-0.2, -0.1], "chance": 0.5,
             }
         },
-        "utility": {
-            "sts": {"sts_spearman": 0.7, "sts_spearman_ci95": [0, 1], "sts_spearman_change_ci95": [-0.2, -0.1]}
-        },
+        "utility": {"sts_spearman": 0.7, "sts_spearman_ci95": [0, 1], "sts_spearman_change_ci95": [-0.2, -0.1]},
     }  # fmt: skip
     before = copy.deepcopy(after)
     before["seat"]["mean_abs_effect_size"] = before["seat"]["tests"]["6"]["effect_size"] = 1.35
-    before["seat"]["retention"]["1"]["effect_size"] = 1.3
+    before["seat"]["tests"]["1"]["effect_size"] = 1.3
     before["probe"]["linear"]["accuracy"] = 0.95
-    before["utility"]["sts"]["sts_spearman"] = 0.85
+    before["utility"]["sts_spearman"] = 0.85
     for pair in before["cced"]["s"]["pairs"].values():
         pair["cced"] = 1.05
     found = {gap.measure: gap.verdict for gap in audit_record(after, before=before).gaps}
@@ -156,20 +153,16 @@ def test_similarity_structure_starts_at_one_and_gets_no_verdict():
     assert alone.gaps == ()
 
 
-def test_nested_utility_results_are_found():
-    after = {
-        "utility": {
-            "sts": sts(0.8, 0.7, 0.9)["utility"],
-            "similarity": {"similarity_structure": 0.99, "similarity_structure_ci95": [0.98, 1.0], "n": 4000},
-        }
-    }
-    assert [(m.metric, m.values["after"].value, m.sample) for m in audit_record(after).measures] == [
+def test_each_number_of_utility_has_its_own_sample():
+    structure = {"similarity_structure": 0.99, "similarity_structure_ci95": [0.98, 1.0], "n_similarity_structure": 4000}
+    both = {"sts_spearman": 0.8, "sts_spearman_ci95": [0.7, 0.9], "n_sts": 10} | structure
+    assert [(m.metric, m.values["after"].value, m.sample) for m in audit_record({"utility": both}).measures] == [
         ("sts_spearman", 0.8, "10 pairs"),
         ("similarity_structure", 0.99, "4,000 pairs"),
     ]
 
 
-def test_retention_tests_are_utility_also_when_listed_with_the_others(before, after):
+def test_retention_tests_are_utility(before, after):
     measures = {measure.id: measure for measure in audit_record(after, before=before).measures}
     assert measures["seat/retention/1/effect_size"].kind == "utility"
     assert "seat/tests/1/effect_size" not in measures
