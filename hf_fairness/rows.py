@@ -29,9 +29,10 @@ def check_dataset(dataset: Any, what: str) -> None:
         TypeError: several splits, a stream, or something else; the message says how to get a Dataset.
         ValueError: it has no rows.
     """
-    from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+    from datasets import Dataset, IterableDataset
 
-    if isinstance(dataset, (DatasetDict, IterableDatasetDict)):
+    tables = (Dataset, IterableDataset)
+    if isinstance(dataset, Mapping) and all(isinstance(split, tables) for split in dataset.values()):
         splits = ", ".join(map(str, dataset)) or "none"
         first = next(iter(dataset), "train")
         raise TypeError(

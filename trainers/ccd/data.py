@@ -20,6 +20,7 @@ from hf_fairness.losses import KernelWidth, kernel_width
 from hf_fairness.losses.ccd import gaussian_kernel
 from hf_fairness.losses.columns import embed_columns
 from hf_fairness.measure.variants import read_variants
+from hf_fairness.rows import check_dataset
 from hf_fairness.utils import progress
 
 logger = logging.getLogger(__name__)
@@ -98,21 +99,10 @@ def select_rows(
         The rows kept, with columns in the order groups, neutral; the group columns; and how many rows were left out.
 
     Raises:
-        TypeError: not a `datasets.Dataset`.
+        TypeError: not a `datasets.Dataset`: rho is taken over the whole training set.
         ValueError: a column is missing or holds no text, a text is empty, or no row is left.
     """
-    if isinstance(dataset, Mapping):
-        raise TypeError(
-            f"Got a dictionary of data sets ({', '.join(map(str, dataset))}), expected one Dataset. "
-            "Did you mean to select a split, for example dataset['train']?"
-        )
-    if not isinstance(dataset, Dataset):
-        raise TypeError(
-            f"Got {type(dataset).__name__}, expected a datasets.Dataset: rho is taken over the whole training set. "
-            "Build one with Dataset.from_dict(...), Dataset.from_list(...) or Dataset.from_generator(...)."
-        )
-    if not len(dataset):
-        raise ValueError("The data set is empty: it has no rows to train on.")
+    check_dataset(dataset, "CCD")
     texts = text_columns(dataset)
     for column in [neutral, *(groups or [])]:
         if column not in texts:

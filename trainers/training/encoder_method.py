@@ -189,8 +189,9 @@ class EncoderMethod(Method):
             if column is not None:
                 other_language = summarize(rows[column], attribute=self.attribute)["other_language"]
                 function = GroupVariants(column, attribute=self.attribute)
-                others = [name for name in rows.column_names if name != CLUSTER_COLUMN]
-                made = rows.map(function, batched=True, remove_columns=others, desc="Making variants")
+                read = [name for name in rows.column_names if name in (column, CLUSTER_COLUMN)]
+                texts = rows.select_columns(read)  # another column may be called like a group
+                made = texts.map(function, batched=True, remove_columns=[column], desc="Making variants")
             kept, counts = self._rows(made, ready=column is None)
             frames = list(kept[CLUSTER_COLUMN])
             counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}

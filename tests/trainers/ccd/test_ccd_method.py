@@ -217,6 +217,13 @@ def test_the_control_does_not_do_what_the_method_does(run):
     assert beside > 0.8
 
 
+def test_columns_called_like_a_group_do_not_matter(run):
+    data = rows()
+    data = data.add_column("muslim", ["yes", "no"] * (len(data) // 2))
+    found, _, _ = run(data, arguments={"control": False}, max_steps=2)
+    assert found["data"] == run(arguments={"control": False}, max_steps=2, name="plain")[0]["data"]
+
+
 def test_named_columns_and_leftover_ones(run, caplog):
     """Variants under names of the user's own, beside texts and labels that are no groups."""
     triples = {f"x_{who.lower()}": [] for who in WHO} | {"plain": [], "label": [], "headline": [], "has_terms": []}

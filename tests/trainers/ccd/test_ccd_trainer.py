@@ -300,7 +300,7 @@ def one_group(rows):
         (lambda d: d.remove_columns("neutral"), {}, "Column 'neutral' is missing"),
         (lambda d: d, {"group_columns": ["male", "femal"]}, "'femal' is missing.*Did you mean 'female'"),
         (one_group, {}, "no attribute fits: male, female"),
-        (lambda d: d.select([]), {}, "The data set is empty"),
+        (lambda d: d.select([]), {}, "CCD: the data set has no rows"),
         (lambda d: d.map(lambda _: {"has_terms": False}), {}, "None of the 96 rows holds an attribute term"),
         (lambda d: d.map(lambda _: {"male": "a", "female": "a", "neutral": "a"}), {}, "None of the 96 rows"),
         (
@@ -329,9 +329,9 @@ def test_data_errors(tiny_bert, triples, config, change, settings, message):
 
 
 def test_data_of_a_wrong_kind(tiny_bert, triples, config):
-    with pytest.raises(TypeError, match=r"select a split, for example dataset\['train'\]"):
+    with pytest.raises(TypeError, match=r"Select one, for example dataset\['train'\]"):
         CCDTrainer(tiny_bert, config(), DatasetDict(train=triples))
-    with pytest.raises(TypeError, match=r"IterableDataset, expected a datasets\.Dataset"):
+    with pytest.raises(TypeError, match="CCD needs the whole corpus, and a stream shows one row"):
         CCDTrainer(tiny_bert, config(), triples.to_iterable_dataset())
     with pytest.raises(ValueError, match="train_dataset is missing"):
         CCDTrainer(tiny_bert, config())
