@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP
@@ -252,6 +254,12 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     def backwards(self) -> bool:
         """Whether target-language text is translated back."""
         return self.method == BACK_TRANSLATION
+
+    @property
+    def target_filter(self) -> dict[str, Any]:
+        """How the target filter reads genders, beside its tagger."""
+        nouns = None if self.nouns is None else Path(self.nouns)
+        return {"human_nouns_only": self.human_nouns_only, "nouns": nouns, "ambiguous": self.ambiguous}
 
     @property
     def first_filter(self) -> str:

@@ -31,7 +31,7 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
 
     Args:
         a: settings.
-        data: what `run_gfst` was given, by name.
+        data: what `run_gfst` was given, by name; ``model`` with its tokenizer.
 
     Raises:
         ValueError: something is missing or does not fit; says what.
@@ -57,7 +57,7 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
                 data["train"] is None and needs_parallel
             ),
             "A model that is given as an object needs its tokenizer: tokenizer=...": (
-                data["model"] is not None and data["tokenizer"] is None
+                data["model"] is not None and data["model"][1] is None
             ),
             "Back-translation needs a model from target to source language: name it with --reverse_model.": (
                 translates_back and reverse is None
@@ -67,17 +67,15 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
             ),
         }
     )
-    own = a.model_name_or_path if data["model"] is None else (data["model"], data["tokenizer"])
+    own = data["model"] or a.model_name_or_path
     if a.wants("start") and own is not None:
         check_translator(own, a.source_code, a.target_code)
     if translates_back:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])
     if needs_target:
-        how: dict[str, Any] = {"human_nouns_only": a.human_nouns_only, "nouns": a.nouns, "ambiguous": a.ambiguous}
-        TargetGender(lang=a.target_lang, tagger=tagger, **how)(
-            {"target": ["a"], "source_gender": [attribute.group_names[0]]}
-        )
+        reasons = TargetGender(lang=a.target_lang, tagger=tagger, **a.target_filter)
+        reasons({"target": ["a"], "source_gender": [attribute.group_names[0]]})
     if a.wants("predict"):
         _check_measures(a, data, data["winomt_tagger"] or tagger)
 

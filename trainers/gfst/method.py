@@ -18,12 +18,13 @@ import math
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from accelerate import PartialState
-from datasets import Dataset, load_from_disk
+from datasets import Dataset, concatenate_datasets, load_from_disk
 
 from hf_fairness.filters import GenderTagger
 from hf_fairness.measure.model_keys import source_key
@@ -37,7 +38,6 @@ from hf_fairness.report.text import shown_name
 from hf_fairness.runs import atomic_folder, atomic_write_json, atomic_write_text, discard
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, run_experiment
 from hf_fairness.trainers.gfst.arguments import (
-    BACKWARDS,
     BASELINE,
     CONTROL,
     GFST,
@@ -49,7 +49,17 @@ from hf_fairness.trainers.gfst.arguments import (
 )
 from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
-from hf_fairness.trainers.gfst.pairs import SOURCE, TARGET, TEXT, PairStages, as_rows, drawn, joined, kept, per_group
+from hf_fairness.trainers.gfst.pairs import (
+    SOURCE,
+    TARGET,
+    TEXT,
+    PairStages,
+    as_rows,
+    drawn,
+    given_model,
+    kept,
+    per_group,
+)
 from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, translation_sets
 from hf_fairness.trainers.gfst.small_translator import fresh_weights, small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.summary import (
@@ -66,6 +76,9 @@ from hf_fairness.trainers.gfst.training import train_translator
 from hf_fairness.utils import FairnessWarning, is_main_process
 
 logger = logging.getLogger(__name__)
+
+#: The stage with the pseudo pairs of an arm, where it has none or others than the balanced ones.
+LEARNS_FROM = {BASELINE: None, CONTROL: None, RANDOM: RANDOM, UNFILTERED: "filter_target"}
 
 
 def run_gfst(
@@ -118,15 +131,16 @@ def run_gfst(
         ImportError, FileNotFoundError: a tagger, a measure or the report needs something that is not installed.
         RunLockedError: another run works in the same folder.
     """
-    pairs = {
-        name: None if rows is None else as_rows(rows, (SOURCE, TARGET), name)
-        for name, rows in (("train", train), ("validation", validation), ("test", test))
-    }
+    columns = {"train": (SOURCE, TARGET), "validation": (SOURCE, TARGET), "test": (SOURCE, TARGET)}
+    rows = {"train": train, "validation": validation, "test": test, "monolingual": monolingual}
     data = {
-        **pairs,
-        "monolingual": None if monolingual is None else as_rows(monolingual, (TEXT,), "monolingual"),
+        **{
+            name: None if given is None else as_rows(given, columns.get(name, (TEXT,)), name)
+            for name, given in rows.items()
+        },
         **{"winomt_rows": winomt_rows, "must_she_rows": must_she_rows, "tagger": tagger},
-        **{"winomt_tagger": winomt_tagger, "model": model, "tokenizer": tokenizer, "reverse": reverse},
+        **{"winomt_tagger": winomt_tagger, "reverse": reverse},
+        "model": None if model is None else (model, tokenizer),
     }
     check_run(arguments, data)
     config = GFSTConfig(output_dir="gfst") if config is None else config
@@ -137,9 +151,8 @@ class GFSTMethod(PairStages):
     """The initial model, GFST, its control and the other arms, as arms of an experiment.
 
     Attributes:
-        start_at: model whose architecture and tokenizer are used: an id or a folder.
-        start_key: what stands for it among the inputs of stages.
-        initial_training: how the initial model was trained; empty where one was given.
+        start: what everything begins with: its architecture and tokenizer are used.
+        tests: the sets that the models are measured on.
     """
 
     command = "gfst"
@@ -159,16 +172,11 @@ class GFSTMethod(PairStages):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        a, own = self.arguments, None if self.arguments.tagger else self.tagger
-        how: dict[str, Any] = {
-            "groups": self.groups,
-            "tagger": self.data["winomt_tagger"] or own,
-            "seed": self.data_seed,
-        }
-        self.translated = translation_sets(a, self.data, **how) if a.wants("predict") else []
-        self.start_at: Path | str = ""
-        self.start_key: Any = None
-        self.initial_training: dict[str, Any] = {}
+        a, tagger = self.arguments, self.data["winomt_tagger"]
+        own = None if a.tagger else self.tagger  # one that was named by its kind is made for the filter
+        how: dict[str, Any] = {"groups": self.groups, "tagger": tagger or own, "seed": self.data_seed}
+        self.tests = translation_sets(a, self.data, **how) if a.wants("predict") else []
+        self.start = Fitted("start", None)
 
     @property
     def base_name(self) -> str:
@@ -189,62 +197,38 @@ class GFSTMethod(PairStages):
 
     def prepare(self) -> None:
         """The pairs and the initial model, as far as `until` says and as there are data for them."""
-        first = self.arguments.first_filter
-        stages: dict[str, Callable[[], Any]] = {
-            "parallel": self.parallel,
-            first: self.filter_texts,
-            "start": self.start,
-            "initial": self.initial,
-            "translate": self.translate,
-            BACKWARDS[first]: self.filter_pairs,
-            "balance": self.balance,
-            RANDOM: self.random_pairs,
-        }
-        left_out = {
-            "parallel": self.data["train"] is None,
-            first: self.data["monolingual"] is None,
-            RANDOM: RANDOM not in self.arguments.arms,
-        }
-        for stage, call in stages.items():
-            if self.arguments.wants(stage) and not left_out.get(stage) and (counted := call()):
-                self.counts[stage] = counted
+        self.filter_given()
+        if self.arguments.wants("start"):
+            self.start = self._start()
+        if self.arguments.wants("initial"):  # algorithm 1, line 1
+            trained = self.arguments.trains_initial
+            self.base = self._train(BASELINE) if trained else replace(self.start, name=BASELINE)
+        self.make_pairs()
 
-    def start(self) -> None:
-        """Where everything begins: the named model, the given one, or a small one with a tokenizer of its own."""
-        a, given = self.arguments, (self.data["model"], self.data["tokenizer"])
-        if given[0] is None and a.model_name_or_path is not None:
-            self.start_at, self.start_key = a.model_name_or_path, source_key(a.model_name_or_path)
-            return
+    def _start(self) -> Fitted:
+        """The named model, the given one, or a small one with a tokenizer of its own."""
+        a, given = self.arguments, self.data["model"]
+        if given is None and a.model_name_or_path is not None:
+            return given_model("start", a.model_name_or_path)
+        sizes: dict[str, Any] = {name: getattr(a, name) for name in ("d_model", "layers", "heads", "ffn", "dropout")}
+
+        def small() -> tuple[Any, Any]:
+            rows = self.rows("parallel")
+            texts = (text for column in (SOURCE, TARGET) for text in rows[column][:])
+            tokenizer = small_tokenizer(texts, vocab_size=a.vocab_size, level=a.token_level)
+            return small_marian(tokenizer, **sizes, seed=self.seed), tokenizer
 
         def work(folder: Path) -> dict[str, Any]:
-            model, tokenizer = self._small() if given[0] is None else given
+            model, tokenizer = given or small()
             for part in (model, tokenizer):
                 part.save_pretrained(folder)
-            what = "a small model with random weights" if given[0] is None else "the given model"
+            what = "the given model" if given else "a small model with random weights"
             atomic_write_text(folder / CARD, f"# GFST: start\n\nThe tokenizer and {what}, not trained here.\n")
             return {"parameters": sum(weight.numel() for weight in model.parameters())}
 
-        small = [a.vocab_size, a.token_level, a.d_model, a.layers, a.heads, a.ffn, a.dropout, self.seed]
-        self.run.stage(
-            "start", work, inputs=[self.run.key("parallel"), small] if given[0] is None else source_key(*given)
-        )
-        self.start_at, self.start_key = self.run.folder("start"), self.run.key("start")
-
-    def _small(self) -> tuple[Any, Any]:
-        a, rows = self.arguments, self.rows("parallel")
-        texts = (text for column in (SOURCE, TARGET) for text in rows[column][:])
-        tokenizer = small_tokenizer(texts, vocab_size=a.vocab_size, level=a.token_level)
-        sizes: dict[str, Any] = {name: getattr(a, name) for name in ("d_model", "layers", "heads", "ffn", "dropout")}
-        return small_marian(tokenizer, **sizes, seed=self.seed), tokenizer
-
-    def initial(self) -> None:
-        """Train the initial model on the parallel data (algorithm 1, line 1), where none was given."""
-        self.base, self.base_key = self.start_at, self.start_key
-        if self.arguments.trains_initial:
-            self.initial_training = self._train(
-                "initial", lambda: [(load_from_disk(self.run.folder("parallel")), 1)], fresh=True, inputs=[]
-            )
-            self.base, self.base_key = self.run.folder("initial") / "model", self.run.key("initial")
+        settings = [a.vocab_size, a.token_level, *sizes.values(), self.seed]
+        self.run.stage("start", work, inputs=source_key(*given) if given else [self.run.key("parallel"), settings])
+        return Fitted("start", self.run.key("start"), self.run.folder("start"))
 
     def arms(self) -> Sequence[Plan]:
         """The initial model, GFST, its control, and those that were asked for."""
@@ -254,37 +238,74 @@ class GFSTMethod(PairStages):
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one arm, and let it translate the test sets."""
-        if name == BASELINE:
-            training = {**self.initial_training, "n_pairs": 0} if self.initial_training else {}
-            made = Fitted(name, self.base_key, self.base, training)
-        else:
-            training = self._train_arm(name)
-            made = Fitted(name, self.run.key(f"train_{name}"), self.run.folder(f"train_{name}") / "model", training)
+        made = self.base if name == BASELINE else self._train(name)
         if self.arguments.wants("predict"):
             self._predict(made)
         return made
 
-    def _train_arm(self, name: str) -> dict[str, Any]:
-        """Train one arm; the control has the steps of GFST.
+    def _train(self, name: str) -> Fitted:
+        """Train the initial model or an arm on all processes, as a stage that leaves ``model``.
+
+        It opens with the auto classes. The initial model ends where settings and validation say, the control has the
+        steps of GFST.
 
         Returns:
-            ``steps``, ``n_parallel`` original and ``n_pairs`` pseudo pairs, ``upsample``, ``starts_from``, ``history``.
+            With ``steps``, ``n_parallel`` original and ``n_pairs`` pseudo pairs, ``upsample``, ``starts_from``,
+            ``history``.
         """
-        fresh, sizes = self.training_method == RETRAIN, self._sizes(name)
-        steps = self._steps(GFST if name == CONTROL else name)
-        source = {CONTROL: [], RANDOM: [RANDOM], UNFILTERED: ["filter_target", "balance"]}.get(name, ["balance"])
-        inputs = [name, self.training_method, steps, sizes, [self.run.key(stage) for stage in source]]
-        inputs += [] if fresh else [self.arguments.finetune_learning_rate]
-        found = self._train(f"train_{name}", lambda: self._rows(name), fresh=fresh, inputs=inputs, steps=steps)
-        return {**sizes, **found, "starts_from": "new weights" if fresh else "the initial model"}
+        a, first = self.arguments, name == BASELINE
+        stage, about = ("initial", "trained on the parallel data") if first else (f"train_{name}", arm(name).about)
+        fresh = first or self.training_method == RETRAIN
+        begin, sizes = self.start if fresh else self.base, self._sizes(name)
+        steps = None if first else self._steps(GFST if name == CONTROL else name)
+
+        def work(folder: Path) -> dict[str, Any]:
+            start = time.perf_counter()
+            data, state = folder / "data", PartialState()
+            if is_main_process() and not data.is_dir():
+                with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
+                    self._prefixed(self._rows(name)).save_to_disk(place)
+            state.wait_for_everyone()
+            model, tokenizer = open_translator(begin.model, to_train=True)
+            if fresh:
+                model = fresh_weights(model, seed=self.seed)
+            set_languages(model, tokenizer, a.source_code, a.target_code)
+            train, held_out = load_from_disk(data), self.data["validation"]
+            if is_main_process():
+                logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
+            held_out = None if held_out is None else self._prefixed(held_out)
+            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
+            model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
+            state.wait_for_everyone()
+            if is_main_process():
+                for part in (model, tokenizer):
+                    part.save_pretrained(folder / "model")
+                title = f"# GFST: {stage.removeprefix('train_')}"
+                made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
+                atomic_write_text(folder / "model" / CARD, f"{title}\n\n{made}\n")
+                for place in (data, folder / "checkpoints"):
+                    discard(place)
+            return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
+
+        pairs = LEARNS_FROM.get(name, "balance")
+        own = [] if first else [name, self.training_method, steps, sizes, [self.run.key(pairs)] if pairs else []]
+        own += [] if fresh else [a.finetune_learning_rate]
+        inputs = [begin.key, self.run.key("parallel"), self.data["validation"], *own, self.settings]
+        inputs += [[a.source_code, a.target_code, a.prefix]]
+        found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
+        from_where = {"starts_from": "new weights" if fresh else "the initial model"}
+        training = {**found, "n_pairs": 0} if first else {**sizes, **found, **from_where}
+        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
     def _sizes(self, name: str) -> dict[str, int]:
-        """Original and pseudo pairs of an arm, and how often the latter are used."""
+        """Original and pseudo pairs of a model, and how often the latter are used."""
         n_parallel, times = self.counts["parallel"]["kept"], self.arguments.upsample
-        n = 0 if name == CONTROL else self.counts[RANDOM if name == RANDOM else "balance"]["n"]
-        if name in self.groups:
-            n //= len(self.groups)
-        mixed = self.training_method == MIXED and name != CONTROL
+        if LEARNS_FROM.get(name, "balance") is None:
+            return {"n_parallel": n_parallel, "n_pairs": 0, "upsample": times}
+        n = self.counts[RANDOM if name == RANDOM else "balance"]["n"] // (
+            len(self.groups) if name in self.groups else 1
+        )
+        mixed = self.training_method == MIXED
         return {"n_parallel": n * times if mixed else n_parallel, "n_pairs": n, "upsample": times}
 
     def _steps(self, name: str) -> int:
@@ -292,7 +313,7 @@ class GFSTMethod(PairStages):
         n, n_gfst = (s["n_parallel"] + s["n_pairs"] * s["upsample"] for s in (self._sizes(name), self._sizes(GFST)))
         given, epochs = self.config.max_steps, self.config.num_train_epochs
         if self.training_method == RETRAIN:
-            given, n_given = self.initial_training.get("steps", given), self.counts["parallel"]["kept"]
+            given, n_given = self.base.training.get("steps", given), self.counts["parallel"]["kept"]
         else:
             epochs, n_given = self.arguments.finetune_num_train_epochs, n_gfst
             given = 0 if self.arguments.trains_initial else given  # a trained initial model took max_steps for itself
@@ -304,76 +325,21 @@ class GFSTMethod(PairStages):
         config = self.config
         return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
 
-    def _rows(self, name: str) -> list[tuple[Dataset, int]]:
-        """What an arm is trained on, and how often each part is used."""
-        parallel, sizes = load_from_disk(self.run.folder("parallel")), self._sizes(name)
-        if name == CONTROL:
-            return [(parallel, 1)]
+    def _rows(self, name: str) -> Dataset:
+        """What a model is trained on: original pairs, and pseudo pairs as often as they are used."""
+        rows, sizes = load_from_disk(self.run.folder("parallel")), self._sizes(name)
+        source = LEARNS_FROM.get(name, "balance")
+        if source is None:
+            return rows
         if self.training_method == MIXED:
-            parallel = drawn(parallel, sizes["n_parallel"], seed=self.seed)
-        pairs = self.rows({RANDOM: RANDOM, UNFILTERED: "filter_target"}.get(name, "balance"))
+            rows = drawn(rows, sizes["n_parallel"], seed=self.seed)
+        pairs = self.rows(source)
         if name == UNFILTERED:
             pairs = kept(pairs.remove_columns("target_reason"))
         if name not in (GFST, RANDOM):
             groups = [name] if name in self.groups else self.groups
             pairs = per_group(pairs, dict.fromkeys(groups, sizes["n_pairs"] // len(groups)), seed=self.seed)
-        return [(parallel, 1), (pairs, sizes["upsample"])]
-
-    def _train(
-        self,
-        stage: str,
-        rows: Callable[[], list[tuple[Dataset, int]]],
-        *,
-        fresh: bool,
-        inputs: list[Any],
-        steps: int | None = None,
-    ) -> dict[str, Any]:
-        """Train on all processes, as a stage that leaves ``model``, which opens with the auto classes.
-
-        Args:
-            stage: its name.
-            rows: makes what is trained on.
-            fresh: from new weights; else from the initial model.
-            inputs: what it depends on beside the parallel data, the settings and the model that it starts from.
-            steps: when to end; None leaves it to the settings and the validation.
-        """
-        a = self.arguments
-        codes = [a.source_code, a.target_code, a.prefix]
-
-        def work(folder: Path) -> dict[str, Any]:
-            start = time.perf_counter()
-            data, state = folder / "data", PartialState()
-            if is_main_process() and not data.is_dir():
-                with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
-                    self._prefixed(joined(rows())).save_to_disk(place)
-            state.wait_for_everyone()
-            model, tokenizer = open_translator(self.start_at if fresh else self.base, to_train=True)
-            if fresh:
-                model = fresh_weights(model, seed=self.seed)
-            set_languages(model, tokenizer, a.source_code, a.target_code)
-            train, held_out = load_from_disk(data), self.data["validation"]
-            if is_main_process():
-                logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
-            held_out = None if held_out is None else self._prefixed(held_out)
-            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
-            model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
-            if is_main_process():
-                for part in (model, tokenizer):
-                    part.save_pretrained(folder / "model")
-                name = stage.removeprefix("train_")
-                about = "trained on the parallel data" if name == stage else arm(name).about
-                text = f"# GFST: {name}\n\nMade with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}.\n"
-                atomic_write_text(folder / "model" / CARD, text)
-            state.wait_for_everyone()
-            if is_main_process():
-                for made in (data, folder / "checkpoints"):
-                    discard(made)
-            return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
-
-        begin = [self.start_key if fresh else self.base_key, self.run.key("parallel"), self.data["validation"]]
-        inputs = [*begin, *inputs, self.settings, codes]
-        found: dict[str, Any] = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
-        return found
+        return concatenate_datasets([rows, *[pairs.select_columns([SOURCE, TARGET])] * sizes["upsample"]])
 
     def _prefixed(self, rows: Dataset) -> Dataset:
         """The rows with the model's prefix before every source."""
@@ -405,19 +371,19 @@ class GFSTMethod(PairStages):
         """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
 
         def work(folder: Path) -> dict[str, int]:
-            texts = [text for each in self.translated for text in each.sources]
-            found = iter(self.translations(fitted.model, texts, folder))
-            table = {each.name: [next(found) for _ in each.sources] for each in self.translated}
+            texts = [text for each in self.tests for text in each.sources]
+            found = iter(self.translations(fitted, texts, folder))
+            table = {each.name: [next(found) for _ in each.sources] for each in self.tests}
             atomic_write_json(folder / TRANSLATIONS, table)
             return {name: len(rows) for name, rows in table.items()}
 
-        sources = {each.name: each.sources for each in self.translated}
-        inputs = [fitted.key, sources, self.translation_settings()]
+        sources = {each.name: each.sources for each in self.tests}
+        inputs = [fitted.key, sources, self.translation_settings(fitted)]
         self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, keep_partial=True)
 
     def sets(self) -> Sequence[EvalSet]:
         """Those that were given."""
-        return self.translated
+        return self.tests
 
     def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
         """Results of an arm by name of the set, from the translations that it made."""
@@ -450,7 +416,7 @@ class GFSTMethod(PairStages):
             "outcome": "" if WINOMT in results else unknown,
             "cautions": tuple(where + text for text in said),
             "tables": (kept_table(self.counts),),
-            "figures": {"kept": kept_figure(self.counts, BACKWARDS[a.first_filter])},
+            "figures": {"kept": kept_figure(self.counts, self.last)},
             "not_measured": tuple(text for name, text in MISSING.items() if name not in results),
             "provenance": signatures(results),
         }

@@ -9,8 +9,7 @@ from datasets import Dataset
 
 from hf_fairness.filters import SourceGender
 from hf_fairness.report.text import shown_name
-from hf_fairness.trainers.gfst.pairs import as_rows, drawn, group_reasons, joined, kept, per_group
-from support import gfst_world
+from hf_fairness.trainers.gfst.pairs import as_rows, drawn, group_reasons, kept, per_group
 
 
 def rows(n: int) -> Dataset:
@@ -34,16 +33,9 @@ def test_rows_are_used_equally_often_where_there_are_too_few():
     assert len(set(drawn(rows(7), 5, seed=0)["source"][:])) == 5
 
 
-def test_sets_are_joined_as_often_as_said():
-    pairs = gfst_world.pairs(5, 0)
-    assert Counter(joined([(pairs, 1), (pairs, 2)])["source"][:]) == {
-        text: 3 * n for text, n in Counter(pairs["source"][:]).items()
-    }
-
-
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_reasons_do_not_depend_on_the_batch(texts, batch_size):
-    how = {"labels": SourceGender(), "groups": ["male", "female"], "max_tokens": 250, "output": "group_reason"}
+    how = {"labels": SourceGender(), "groups": ["male", "female"], "max_tokens": 250}
     found = texts.map(group_reasons, batched=True, batch_size=batch_size, fn_kwargs=how)
     assert Counter(found["group_reason"][:]) == {
         "": 300, "empty": 2, "mixed": 1, "none": 1, "encoding": 1, "too_long": 1
@@ -52,7 +44,7 @@ def test_reasons_do_not_depend_on_the_batch(texts, batch_size):
 
 
 def test_another_group_than_the_wanted_one_is_a_reason():
-    how = {"labels": SourceGender("source"), "groups": ["male", "female"], "max_tokens": 250, "output": "group_reason"}
+    how = {"labels": SourceGender("source"), "groups": ["male", "female"], "max_tokens": 250}
     batch = {"source": ["She left.", "He left.", "It rains."], "source_gender": ["female"] * 3}
     assert group_reasons(batch, like="source_gender", **how) == {"group_reason": ["", "other_group", "none"]}
 

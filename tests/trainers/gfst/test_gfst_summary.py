@@ -26,7 +26,6 @@ GIVEN = (
     "tagger",
     "winomt_tagger",
     "model",
-    "tokenizer",
     "reverse",
 )
 
