@@ -10,11 +10,12 @@ One module per data set, imported only when it is asked for:
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from hf_fairness.utils import did_you_mean
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
@@ -49,9 +50,9 @@ def builder_class(name: str) -> type[RawDataset]:
         'mit'
     """
     if name not in available():
-        near = difflib.get_close_matches(name, available(), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"Unknown data set {name!r}.{hint} Known: {', '.join(available())}.")
+        raise ValueError(
+            f"Unknown data set {name!r}.{did_you_mean(name, available())} Known: {', '.join(available())}."
+        )
     module = importlib.import_module(f"{__name__}.{name}")
     from hf_fairness.dataset_scripts._base import RawDataset
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import os
@@ -196,6 +197,12 @@ def foreign_code_refused(source: Any) -> Iterator[None]:
         if not _asks_for_code(error):
             raise
         raise ValueError(f"{source} does not open: {opening_problem(error)}") from error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`` Did you mean 'x'?`` with the known name that is nearest to a mistyped one; empty where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def package_versions(packages: Iterable[str]) -> dict[str, str]:

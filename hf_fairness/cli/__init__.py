@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import difflib
 import functools
 import importlib
 import logging
@@ -19,6 +18,7 @@ from typing import Any, cast
 import hf_fairness
 from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
+from hf_fairness.utils import did_you_mean
 
 _ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
 
@@ -127,9 +127,10 @@ def _run(words: list[str]) -> int:
         return 0
     name, rest = words[0], [word for word in words[1:] if word != "--traceback"]
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        print(redact(f"hf-fairness: unknown command {name!r}.{hint}\n\n{usage()}"), file=sys.stderr)
+        print(
+            redact(f"hf-fairness: unknown command {name!r}.{did_you_mean(name, COMMANDS)}\n\n{usage()}"),
+            file=sys.stderr,
+        )
         return 2
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(message)s"))

@@ -110,7 +110,8 @@ def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options
         return ()  # groups or scores are there already, and no text is changed
     if method.n_columns == 2 and len(wanted or ()) != 2:
         raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
-    names = tuple(text_column(rows, name, arguments.dataset) for name in wanted or [None])
+    asked: Sequence[str | None] = wanted or [None]
+    names = tuple(text_column(rows, name, arguments.dataset) for name in asked)
     if method.n_columns == 1 and len(names) > 1:
         raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(names)}. Run it once for each.")
     return names

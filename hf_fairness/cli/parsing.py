@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import inspect
@@ -10,7 +11,8 @@ import json
 import math
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -20,6 +22,7 @@ import yaml
 from hf_fairness._secrets import HIDDEN, SECRET, Secret, redact
 from hf_fairness.cli.flags import speak_of
 from hf_fairness.sources import check_place, missing
+from hf_fairness.utils import did_you_mean
 
 #: What `--help` shows first, in this order; the rest follows as the dataclasses have it.
 _FIRST = (
@@ -86,7 +89,7 @@ def parse(
         _hide_inherited(parser, config_classes, common)
     own = {action.dest: action.default for action in parser._actions}
 
-    path, words = _config(parser, words)
+    path = _config(parser, words)
     in_file = {} if path is None else read_yaml(Path(path), kinds)
     _preset(parser, {**(defaults or {}), **in_file})
     namespace, unknown = parser.parse_known_args(words)
@@ -96,19 +99,16 @@ def parse(
         ours = {name: value for name, value in demo.items() if name not in in_file}
         _preset(parser, {name: read_value(value, str(value), kinds[name]) for name, value in ours.items()})
         namespace = parser.parse_args(words)
-    given = _given(parser, words)
-    source = {name: f"--config {path}: " for name in in_file if name not in given}
+    taken = vars(namespace)
+    source = {name: f"--config {path}: " for name in in_file if taken[name] in (in_file[name],)}  # nan equals no other
     for name in kinds:
-        value = getattr(namespace, name)
         try:
-            check_value(name, value, own[name], ranges)
-            if not (
-                name == "model_name_or_path" and getattr(namespace, "base_url", None)
-            ):  # servers have names of theirs
-                check_place(name, value)
+            check_value(name, taken[name], own[name], ranges)
+            if name != "model_name_or_path" or not taken.get("base_url"):  # a server has names of its own
+                check_place(name, taken[name])
         except ValueError as error:
-            raise ValueError(f"{source.get(name, '--' if name in given else '')}{error}") from error
-    return _build(namespace, config_classes, source)
+            raise ValueError(f"{source.get(name, '--')}{error}") from error
+    return _build(taken, config_classes, source)
 
 
 def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog: str | None) -> Any:
@@ -148,27 +148,24 @@ def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog
     return parser
 
 
-def _build(namespace: Any, classes: Sequence[type[Any]], source: Mapping[str, str]) -> tuple[Any, ...]:
+def _build(told: Mapping[str, Any], classes: Sequence[type[Any]], source: Mapping[str, str]) -> tuple[Any, ...]:
     """The dataclasses; what they refuse is said to be of the file where the message names an option of the file."""
-    told = vars(namespace)
     try:
         return tuple(
             cls(**{entry.name: told[entry.name] for entry in dataclasses.fields(cls) if entry.init}) for cls in classes
         )
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         text = str(error) if isinstance(error, ValueError) else f"the options do not fit together: {error!r}"
-        mentioned = re.findall(r"\w+", text)
-        where = next((place for name, place in source.items() if name in mentioned), "")
+        where = next((place for name, place in source.items() if re.search(rf"\b{name}\b", text)), "")
         raise ValueError(f"{where}{text}") from error
 
 
-def _config(parser: argparse.ArgumentParser, words: list[str]) -> tuple[str | None, list[str]]:
-    """The file that `--config` names, and the other words."""
+def _config(parser: argparse.ArgumentParser, words: Sequence[str]) -> Any:
+    """The file that `--config` names, or None."""
     files = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     files.error = parser.error  # type: ignore[method-assign]
     files.add_argument("--config")
-    found, rest = files.parse_known_args(words)
-    return found.config, rest
+    return files.parse_known_args(words)[0].config
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
@@ -179,9 +176,7 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if hidden else super()._get_help_string(action)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if "\n  " in text:
-            return text
-        return super()._fill_text(text, width, indent)
+        return text if "\n  " in text else super()._fill_text(text, width, indent)
 
 
 def _hide_inherited(parser: argparse.ArgumentParser, classes: Sequence[type[Any]], common: Sequence[str]) -> None:
@@ -217,12 +212,11 @@ def read_yaml(path: Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for key, value in values.items():
         if key not in kinds:
-            near = difflib.get_close_matches(str(key), kinds, n=1)
-            raise ValueError(f"{where}: unknown option {key!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
-        secret = bool(SECRET.search(key))
+            raise ValueError(f"{where}: unknown option {key!r}.{did_you_mean(str(key), kinds)}")
+        secret = SECRET.search(key)
         try:
             found[key] = read_value(value, texts[key], kinds[key])
-        except Misfit as misfit:
+        except ValueError as misfit:
             raise ValueError(f"{where}: {key} is {HIDDEN if secret else shown(value)}, expected {misfit}.") from None
         if secret and isinstance(found[key], str):
             found[key] = Secret(found[key])
@@ -235,9 +229,7 @@ def _load_yaml(path: Path, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
         raise ValueError(f"{where}: {missing(str(path), 'a YAML file')}")
     try:
         text = path.read_text(encoding="utf-8-sig")
-        values, texts = yaml.safe_load(text), yaml.load(text, Loader=yaml.BaseLoader)
-        node = yaml.compose(text)
-        names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        values, texts, node = yaml.safe_load(text), yaml.load(text, Loader=yaml.BaseLoader), yaml.compose(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: not a text in UTF-8, so no YAML file.") from error
     except yaml.YAMLError as error:
@@ -249,7 +241,8 @@ def _load_yaml(path: Path, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
     if not isinstance(values, dict):
         got = "an empty file" if values is None else type(values).__name__
         raise ValueError(f"{where}: expected `option: value` lines, got {got}.")
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    names = [str(key.value) for key, _ in getattr(node, "value", ())]
+    repeated = sorted(name for name in names if names.count(name) > 1)
     if repeated:
         raise ValueError(f"{where}: {repeated[0]} is given twice.")
     return values, {key: texts.get(str(key), value) for key, value in values.items()}
@@ -261,12 +254,6 @@ def _preset(parser: argparse.ArgumentParser, values: Mapping[str, Any]) -> None:
         if action.dest in values:
             action.required = False
     parser.set_defaults(**values)
-
-
-def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> set[str]:
-    """Names of the options that stand among the words."""
-    flags = {word.split("=")[0] for word in words}
-    return {action.dest for action in parser._actions if flags & set(action.option_strings)}
 
 
 def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refused: Mapping[str, str]) -> str:
@@ -338,10 +325,6 @@ RANGES = {name: (low, high) for low, high, names in _RANGES for name in names.sp
 _MAY_BE_EMPTY = frozenset({"placeholder", "prefix"})
 
 
-class Misfit(ValueError):
-    """A value that an option does not take; the text says what it takes."""
-
-
 def read_value(value: Any, text: Any, kind: Any) -> Any:
     """A value of a YAML file as the option takes it.
 
@@ -357,18 +340,28 @@ def read_value(value: Any, text: Any, kind: Any) -> Any:
         The value.
 
     Raises:
-        Misfit: it is of another type; the text says which were wanted.
+        ValueError: it is of another type; the text says which were wanted.
     """
     from huggingface_hub.dataclasses import type_validator
 
-    for reading in (value, _each(_number, value, text), _each(_text, value, text)):
-        try:
-            type_validator("", reading, Union[tuple(map(_choices, _parts(kind)))])  # noqa: UP007 - of as many as there are
-        except TypeError:
-            continue
-        return reading
+    wanted: Any = Union[tuple(map(_choices, _parts(kind)))]  # noqa: UP007 - of as many as there are
+    for reading in _readings(value, text):
+        with contextlib.suppress(TypeError):
+            type_validator("", reading, wanted)
+            return reading
     hint = f"; write '{text}' in quotes for the text" if isinstance(value, bool) and str in _parts(kind) else ""
-    raise Misfit(f"{describe(kind)}{hint}")
+    raise ValueError(f"{describe(kind)}{hint}")
+
+
+def _readings(value: Any, text: Any) -> tuple[Any, ...]:
+    """A value as YAML reads it, as the number of a flag (content keys tell 4 from 4.0), and as it is written."""
+    if isinstance(value, list):
+        return tuple(map(list, zip(*map(_readings, value, text), strict=True))) or ([],)
+    if isinstance(value, dict):
+        return value, {key: _readings(item, item)[1] for key, item in value.items()}, value
+    if value is None or isinstance(value, bool):
+        return value, value, value
+    return value, float(str(text)) if _NUMBER.fullmatch(str(text)) else value, text
 
 
 def _parts(kind: Any) -> tuple[Any, ...]:
@@ -381,25 +374,6 @@ def _choices(kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return Literal[tuple(member.value for member in kind)]
     return kind
-
-
-def _each(read: Callable[[Any, Any], Any], value: Any, text: Any) -> Any:
-    """A value read in another way, or every item of a list or mapping."""
-    if isinstance(value, list):
-        return [read(*pair) for pair in zip(value, text, strict=True)]
-    if isinstance(value, dict):
-        return {key: read(item, item) for key, item in value.items()}
-    return read(value, text)
-
-
-def _number(value: Any, text: Any) -> Any:
-    """As a flag gives it: content keys tell 4 from 4.0."""
-    plain = isinstance(value, (int, float, str)) and not isinstance(value, bool)
-    return float(str(text)) if plain and _NUMBER.fullmatch(str(text)) else value
-
-
-def _text(value: Any, text: Any) -> Any:
-    return value if value is None or isinstance(value, bool) else text
 
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", type(None): "null"}
@@ -426,8 +400,7 @@ def _describe(kind: Any) -> str:
 
 def option_ranges(classes: Sequence[type[Any]]) -> dict[str, Range]:
     """Range of every option by name: that of `RANGES`, or which a dataclass says in a ``RANGES`` of its own."""
-    own = [getattr(cls, "RANGES", {}) for cls in classes]
-    return {**RANGES, **{name: ends for each in own for name, ends in each.items()}}
+    return dict(ChainMap(*(getattr(cls, "RANGES", {}) for cls in classes), RANGES))
 
 
 def check_value(name: str, value: Any, default: Any, ranges: Mapping[str, Range] = RANGES) -> None:
@@ -442,28 +415,27 @@ def check_value(name: str, value: Any, default: Any, ranges: Mapping[str, Range]
     Raises:
         ValueError: the text says what came and what was wanted.
     """
-    if value is None or value is default or value == default:
+    if value is None or value == default:
         return
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and not item.strip() and name not in _MAY_BE_EMPTY:
             raise ValueError(f"{name} is empty, expected a text.")
-        if isinstance(item, (int, float)) and not isinstance(item, bool):
-            _check_number(name, item, value, ranges.get(name, (-_INTS, _INTS)))
+        wanted = _wanted(item, *ranges.get(name, (-_INTS, _INTS)))
+        if wanted is not None:
+            raise ValueError(f"{name} is {shown(value)}, expected {wanted}.")
 
 
-def _check_number(name: str, number: float, value: Any, within: Range) -> None:
-    low, high = within
-    if isinstance(number, float) and not math.isfinite(number):
-        wanted = "a finite number"
-    elif low is None and number <= 0:
-        wanted = "more than 0"
-    elif low is not None and number < low:
-        wanted = f"{low} or more"
-    elif number > high:
-        wanted = f"{high} or less"
-    else:
-        return
-    raise ValueError(f"{name} is {shown(value)}, expected {wanted}.")
+def _wanted(number: Any, low: float | None, high: float) -> str | None:
+    """What a number should have been; None for one in the range, and for what is no number."""
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
+        return None
+    rules = {
+        "a finite number": isinstance(number, int) or math.isfinite(number),
+        "more than 0": low is not None or number > 0,
+        f"{low} or more": low is None or number >= low,
+        f"{high} or less": number <= high,
+    }
+    return next((words for words, kept in rules.items() if not kept), None)
 
 
 def shown(value: Any, length: int = 60) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from hf_fairness.losses.ccd import gaussian_kernel
 from hf_fairness.losses.columns import embed_columns
 from hf_fairness.measure.variants import read_variants
 from hf_fairness.rows import check_dataset
-from hf_fairness.utils import progress
+from hf_fairness.utils import did_you_mean, progress
 
 logger = logging.getLogger(__name__)
 
@@ -106,11 +105,10 @@ def select_rows(
     texts = text_columns(dataset)
     for column in [neutral, *(groups or [])]:
         if column not in texts:
-            close = difflib.get_close_matches(column, texts, n=1)
             state = "holds no text" if column in dataset.column_names else "is missing"
             raise ValueError(
                 f"Column {column!r} {state}. Text columns of the data set: {', '.join(texts) or 'none'}."
-                + (f" Did you mean {close[0]!r}?" if close else "")
+                + did_you_mean(column, texts)
                 + " GroupVariants (hf_fairness.augment) makes one column per group and a neutral one; other names are "
                 "given by group_columns and neutral_column."
             )
