@@ -12,17 +12,18 @@ import dataclasses
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     PrinterCallback,
     Trainer,
+    TrainerCallback,
     TrainingArguments,
     set_seed,
 )
@@ -66,22 +67,16 @@ def open_pair_classifier(
     Raises:
         ValueError: a source that does not open, a live model with another number of classes, no tokenizer.
     """
-    names = {"id2label": dict(enumerate(label_names)), "label2id": {name: k for k, name in enumerate(label_names)}}
+    n = len(label_names)
     set_seed(seed)
-    if isinstance(source, (str, Path)):
-        options = {"num_labels": len(label_names), "ignore_mismatched_sizes": True, **names}
-        model = trainable("AutoModelForSequenceClassification", source, **options)
-    elif is_a(source, "transformers", "PretrainedConfig"):
-        config = copy.deepcopy(source)
-        config.num_labels = len(label_names)
-        model = trainable("AutoModelForSequenceClassification", config)
-    else:
-        model = copy.deepcopy(source)
-        if getattr(getattr(model, "config", None), "num_labels", None) != len(label_names):
-            raise ValueError(
-                f"{type(model).__name__} is no classifier of the {len(label_names)} labels {', '.join(label_names)}."
-            )
-    model.config.id2label, model.config.label2id = names["id2label"], names["label2id"]
+    if is_a(source, "transformers", "PretrainedConfig"):
+        source = copy.deepcopy(source)
+        source.num_labels = n
+    model = trainable("AutoModelForSequenceClassification", source, num_labels=n, ignore_mismatched_sizes=True)
+    if getattr(getattr(model, "config", None), "num_labels", None) != n:
+        raise ValueError(f"{type(model).__name__} is no classifier of the {n} labels {', '.join(label_names)}.")
+    model.config.id2label = dict(enumerate(label_names))
+    model.config.label2id = {name: number for number, name in enumerate(label_names)}
     tokenizer = find_tokenizer(source, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -99,6 +94,10 @@ def pair_trainer(
     training_arguments: TrainingArguments | Mapping[str, Any],
     eval_dataset: Dataset | None = None,
     early_stopping_patience: int | None = None,
+    columns: Sequence[str] | None = None,
+    label_column: str = "label",
+    max_length: int | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
     **trainer_options: Any,
 ) -> Trainer:
     """The trainer that :func:`train_pair_classifier` runs; for callers that want its state.
@@ -111,34 +110,36 @@ def pair_trainer(
         training_arguments: as there, with ``output_dir``.
         eval_dataset: as there.
         early_stopping_patience: as there.
-        trainer_options: as there, and ``columns``, ``label_column``, ``max_length`` of :func:`encode_rows`.
+        columns: of :func:`encode_rows`.
+        label_column: of :func:`encode_rows`.
+        max_length: of :func:`encode_rows`; None means what the model can take.
+        callbacks: of the trainer.
+        trainer_options: others of the trainer.
 
     Returns:
         The trainer, not yet run.
     """
-    reading = {key: trainer_options.pop(key, None) for key in ("columns", "max_length")}
-    reading |= {"label_column": trainer_options.pop("label_column", "label")}
-    if reading["max_length"] is None:
-        reading["max_length"] = model_max_length(model, tokenizer)
-    arguments = _arguments(training_arguments, eval_dataset is not None)
-    callbacks = list(trainer_options.pop("callbacks", None) or [])
     if early_stopping_patience is not None:
         if eval_dataset is None:
             raise ValueError(
                 f"early_stopping_patience={early_stopping_patience} stops on the accuracy of eval_dataset, which is "
                 "missing."
             )
-        callbacks.append(EarlyStoppingCallback(early_stopping_patience=early_stopping_patience))
+        callbacks = [*callbacks, EarlyStoppingCallback(early_stopping_patience=early_stopping_patience)]
+    length = model_max_length(model, tokenizer) if max_length is None else max_length
+    how: dict[str, Any] = {"columns": columns, "label_column": label_column, "max_length": length}
     trainer = length_grouped(trainer_class)(
         model=model,
-        args=arguments,
-        train_dataset=encode_rows(train, tokenizer, **reading),
-        eval_dataset=None if eval_dataset is None else encode_rows(eval_dataset, tokenizer, **reading),
-        data_collator=trainer_options.pop("data_collator", None) or DataCollatorWithPadding(tokenizer),
+        args=_arguments(training_arguments, eval_dataset is not None),
+        train_dataset=encode_rows(train, tokenizer, **how),
+        eval_dataset=None if eval_dataset is None else encode_rows(eval_dataset, tokenizer, **how),
         processing_class=tokenizer,
-        compute_metrics=trainer_options.pop("compute_metrics", None) or _accuracy,
-        callbacks=callbacks,
-        **trainer_options,
+        callbacks=list(callbacks),
+        **{
+            "data_collator": DataCollatorWithPadding(tokenizer),
+            "compute_metrics": _accuracy,
+            **trainer_options,
+        },
     )
     trainer.remove_callback(PrinterCallback)
     # Classifiers take any keyword and ignore the number of items: their loss is the mean over a batch.
@@ -174,8 +175,8 @@ def train_pair_classifier(
         early_stopping_patience: evaluations without a better accuracy after which training stops; None trains to the
             end.
         max_steps: steps of training, in place of epochs.
-        trainer_options: of the trainer (``callbacks`` and its own), and ``columns``, ``label_column``,
-            ``max_length`` of :func:`encode_rows`.
+        trainer_options: of :func:`pair_trainer`: ``columns``, ``label_column``, ``max_length``, ``callbacks``, and
+            others of the trainer.
 
     Returns:
         The trained model, in eval mode.
@@ -183,18 +184,18 @@ def train_pair_classifier(
     Raises:
         ValueError: rows without texts or labels, ``early_stopping_patience`` without ``eval_dataset``.
     """
-    given = dict(training_arguments) if isinstance(training_arguments, Mapping) else None
+    changed = {} if max_steps is None else {"max_steps": max_steps}
     with tempfile.TemporaryDirectory() as folder:
-        if given is not None:
-            given = {"output_dir": folder, **given} | ({} if max_steps is None else {"max_steps": max_steps})
-        elif max_steps is not None:
-            training_arguments = dataclasses.replace(training_arguments, max_steps=max_steps)  # type: ignore[type-var]
+        if isinstance(training_arguments, Mapping):
+            training_arguments = {"output_dir": folder, **training_arguments, **changed}
+        elif changed:
+            training_arguments = dataclasses.replace(training_arguments, **changed)
         trainer = pair_trainer(
             model,
             tokenizer,
             train,
             trainer_class=trainer_class,
-            training_arguments=training_arguments if given is None else given,
+            training_arguments=training_arguments,
             eval_dataset=eval_dataset,
             early_stopping_patience=early_stopping_patience,
             **trainer_options,
@@ -232,10 +233,8 @@ def class_log_probabilities(
         model, tokenizer=tokenizer, device=device, max_length=max_length, show_progress=False, distributed=distributed
     )
     texts = [list(dataset[name]) for name in text_columns(dataset, columns)]
-    logits = opened.logits(*texts, batch_size=batch_size)
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return result if label_names is None else result[:, class_order(opened, label_names)]
+    found: NDArray[np.float64] = log_softmax(opened.logits(*texts, batch_size=batch_size), axis=1)
+    return found if label_names is None else found[:, class_order(opened, label_names)]
 
 
 def class_order(opened: Classifier, names: Sequence[str]) -> list[int]:
@@ -352,9 +351,8 @@ def encode_rows(
     names = text_columns(dataset, columns)
     labels = class_numbers(dataset, label_column)
     kept = [name for name in METHOD_COLUMNS if name in dataset.column_names]
-    cut: dict[str, Any] = {"truncation": True} | ({} if max_length is None else {"max_length": max_length})
-    if max_length is None and tokenizer.model_max_length > 10**6:
-        cut = {}
+    # Tokenizers state a huge number where nothing is known.
+    cut = {"truncation": max_length is not None or tokenizer.model_max_length <= 10**6, "max_length": max_length}
 
     def encode(batch: Mapping[str, Any]) -> dict[str, Any]:
         return dict(tokenizer(*(list(batch[name]) for name in names), **cut))
@@ -385,8 +383,8 @@ def _arguments(given: TrainingArguments | Mapping[str, Any], evaluates: bool) ->
     settings = {**DEFAULTS, **given}
     if evaluates:
         when = settings.setdefault("eval_strategy", "epoch")
-        settings |= {"save_strategy": when, "load_best_model_at_end": True, "metric_for_best_model": "accuracy"}
-        settings |= {"greater_is_better": True, "save_total_limit": 1}
+        best = {"load_best_model_at_end": True, "metric_for_best_model": "accuracy", "greater_is_better": True}
+        settings |= {**best, "save_strategy": when, "save_total_limit": 1}
         if when == "steps":
             settings["save_steps"] = settings.setdefault("eval_steps", 500)
     if settings.get("use_cpu"):
