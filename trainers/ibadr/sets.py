@@ -23,6 +23,8 @@ from hf_fairness.trainers.training.pair_training import labelled_rows
 
 _CHOSEN = "Models are chosen by it on these rows: it is somewhat too high."
 _ON_VALIDATION = replace(MEASURES["accuracy"], convention=f"{MEASURES['accuracy'].convention} {_CHOSEN}")
+#: What rows of a challenge set of one's own may be divided by, and what says which resemble each other.
+_PARTS = ("heuristic", "subcase", "cluster")
 
 
 @dataclass
@@ -61,14 +63,14 @@ class LabelledSet(EvalSet):
     def right(self, guesses: NDArray[np.int64]) -> NDArray[np.float64]:
         """1 where a guess counts as right, shape (n,)."""
         names = [self.rules.read_label(name) for name in self.label_names]
-        golds = [self.rules.read_label(row[LABEL]) for row in self.rows]
+        golds = (self.rules.read_label(row[LABEL]) for row in self.rows)
         pairs = zip((names[guess] for guess in guesses), golds, strict=True)
-        return np.array([float(guess == gold or guess in self.rules.accepts.get(gold, ())) for guess, gold in pairs])
+        return np.array([float(guess in (gold, *self.rules.accepts.get(gold, ()))) for guess, gold in pairs])
 
     def accuracy(self, guesses: NDArray[np.int64], **options: Any) -> dict[str, Any]:
         """What `challenge_accuracy` says of guesses, by number."""
-        given: dict[str, Any] = {"predictions": guesses.tolist(), "label_names": self.label_names, "seed": self.seed}
-        return challenge_accuracy(self.rows, dataset=self.rules, **given, **options)
+        options |= {"predictions": guesses.tolist(), "label_names": self.label_names, "seed": self.seed}
+        return challenge_accuracy(self.rows, dataset=self.rules, **options)
 
     def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Accuracy over all rows, by gold label, and by what else the rows are divided by."""
@@ -125,21 +127,18 @@ def labelled_sets(
         if title.partition(":")[0] in CHALLENGE_SETS:
             columns = ("hypothesis", "premise") if hypothesis_first else ("premise", "hypothesis")
             found.append(_published(task, given, title, {**about, "columns": columns}))
-            continue
-        labels = label_column if label_column in given.column_names else LABEL
-        rows, _ = labelled_rows(given, task.columns, task.label_names, title, label_column=labels)
-        more = [column for column in ("heuristic", "subcase", "cluster") if column in given.column_names]
-        for column in more if len(rows) == len(given) else []:
-            rows = rows.add_column(column, [str(value) for value in given[column]])
-        found.append(_own(task, rows, title, about))
+        else:
+            labels = label_column if label_column in given.column_names else LABEL
+            rows, _ = labelled_rows(given, task.columns, task.label_names, title, label_column=labels, others=_PARTS)
+            found.append(_own(task, rows, title, about))
     return found
 
 
 def _own(task: PairTask, rows: Dataset, name: str, about: Mapping[str, Any]) -> LabelledSet:
     """A set in the form of the data."""
-    by = tuple(column for column in ("heuristic", "subcase") if column in rows.column_names)
-    rules, named = ChallengeSet(tuple(task.label_names), by=by), list(map(task.named, rows))
-    return LabelledSet(name, **about, rules=rules, rows=named, columns=task.columns, task=task)
+    by = tuple(part for part in _PARTS[:2] if part in rows.column_names)
+    rules = ChallengeSet(tuple(task.label_names), by=by)
+    return LabelledSet(name, **about, rules=rules, rows=list(map(task.named, rows)), columns=task.columns, task=task)
 
 
 def _published(task: PairTask, given: Any, title: str, about: Mapping[str, Any]) -> LabelledSet:
@@ -148,12 +147,12 @@ def _published(task: PairTask, given: Any, title: str, about: Mapping[str, Any])
     if len(task.columns) != 2:
         raise ValueError(f"{title} is a set of pairs; the data have the one text column {task.columns[0]!r}.")
     try:
-        rows = challenge_rows(given, name)
-        found = LabelledSet(title, **about, rules=CHALLENGE_SETS[name], rows=rows, task=task)
-        guesses = np.zeros(len(rows), dtype=np.int64)
+        found = LabelledSet(title, **about, rules=CHALLENGE_SETS[name], rows=challenge_rows(given, name), task=task)
+        guesses = np.zeros(len(found.rows), dtype=np.int64)
         found.accuracy(guesses, n_bootstrap=0)
         found.right(guesses)
     except (ValueError, KeyError) as error:
-        names = ", ".join(task.label_names)
-        raise ValueError(f"{title}: {error} (The data have the labels {names}; see --class_names.)") from error
+        raise ValueError(
+            f"{title}: {error} (The data have the labels {', '.join(task.label_names)}; see --class_names.)"
+        ) from error
     return found

@@ -290,7 +290,13 @@ def gold_confidence(
 
 
 def labelled_rows(
-    rows: Dataset, columns: Sequence[str], names: Sequence[str] | None, title: str, *, label_column: str = "label"
+    rows: Dataset,
+    columns: Sequence[str],
+    names: Sequence[str] | None,
+    title: str,
+    *,
+    label_column: str = "label",
+    others: Sequence[str] = (),
 ) -> tuple[Dataset, list[str]]:
     """Rows with the text columns and ``label``, those without a label left out with a warning; and names of the labels.
 
@@ -300,6 +306,7 @@ def labelled_rows(
         names: of the labels in the order of their numbers; None: those of the rows, or else the labels themselves.
         title: of the rows, in messages.
         label_column: column of the labels.
+        others: columns to keep beside these, as texts, where the rows have them.
 
     Raises:
         ValueError: a column is missing, a row without text, a label that is not in the map.
@@ -325,7 +332,8 @@ def labelled_rows(
         bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
         if bad is not None:
             raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
-    return Dataset.from_dict({**texts, "label": labels}), names
+    kept_beside = {name: list(map(str, rows[name])) for name in others if name in rows.column_names}
+    return Dataset.from_dict({**texts, "label": labels, **kept_beside}), names
 
 
 def encode_rows(

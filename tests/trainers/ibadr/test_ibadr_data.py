@@ -115,3 +115,16 @@ def test_published_sets_and_own_ones(case, tmp_path):
     assert sets[2].clusters == ["c"] * len(own)
     assert sets[0].clusters is None
     assert sets[0].right(np.array(task.validation["label"][:])).all()
+
+
+def test_parts_of_a_challenge_set_are_kept_where_rows_lack_a_label(case, tmp_path):
+    from hf_fairness.trainers.ibadr.data import read_task
+    from hf_fairness.trainers.ibadr.sets import labelled_sets
+
+    task = read_task(case.settings(tmp_path)[0], case.world.train, validation=case.world.validation)
+    given = rows(4, labels=(0, -1, 2), heuristic=["a", "b", "c", "d"], cluster=[1, 2, 3, 3])
+    with pytest.warns(FairnessWarning, match="1 of 4 mine rows have no label"):
+        _, mine = labelled_sets(task, {"mine": given})
+    assert [row["heuristic"] for row in mine.rows] == ["a", "c", "d"]
+    assert mine.clusters == ["1", "3", "3"]
+    assert mine.rules.by == ("heuristic",)
