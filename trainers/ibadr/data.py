@@ -64,7 +64,7 @@ class PairTask:
     def describe(self) -> dict[str, Any]:
         """Sizes and labels of the sets, for the report."""
         sets = {"train": self.train, "validation": self.validation, "test": self.test}
-        found: dict[str, Any] = {
+        found = {
             name: {"n": len(rows), "labels": label_counts(list(rows[LABEL]), self.label_names)}
             for name, rows in sets.items()
             if rows is not None
@@ -85,19 +85,20 @@ class PairTask:
         rows, n = self.train, len(self.train)
         if max_rows is not None and max_rows < n:
             rows = rows.select(sorted(generator(seed, "train").permutation(n)[:max_rows]))
-        n, present = len(rows), sorted(set(rows[LABEL]))
-        if len(present) < 2:
-            name = self.label_names[present[0]] if present else "(none)"
-            raise ValueError(f"All {n} training rows have the label {name}: a classifier needs two classes.")
-        if n < config.n_bias_indicators:
-            raise ValueError(
-                f"{n} training rows do not make --n_bias_indicators {config.n_bias_indicators} groups: take fewer."
-            )
-        if n < config.n_shallow:
-            raise ValueError(
-                f"{n} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on a "
-                "part of them. Set it to a small share of the rows."
-            )
+        n, present = len(rows), [self.label_names[label] for label in sorted(set(rows[LABEL]))]
+        wrong = {
+            f"All {n} training rows have the label {', '.join(present) or '(none)'}: a classifier needs two classes.": (
+                len(present) < 2
+            ),
+            f"{n} training rows do not make --n_bias_indicators {config.n_bias_indicators} groups: take fewer.": (
+                n < config.n_bias_indicators
+            ),
+            f"{n} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on a part "
+            "of them. Set it to a small share of the rows.": n < config.n_shallow,
+        }
+        for message, is_wrong in wrong.items():
+            if is_wrong:
+                raise ValueError(message)
         config.label_shares(len(self.label_names))
         return replace(self, train=rows)
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from hf_fairness.scores.intervals import Z, rates_of
 from hf_fairness.scores.meta import describe
-from hf_fairness.scores.statistics import N_BOOTSTRAP
 from hf_fairness.utils import FairnessWarning
 
 #: How far from chance a judge's expected agreement must be for it to tell anything.
@@ -25,9 +24,7 @@ class LabelsAtChanceError(ValueError):
     """The labels of samples agree with a judge no more than by chance."""
 
 
-def label_agreement(
-    judged: ArrayLike, labels: ArrayLike, n_labels: int, *, n_bootstrap: int = N_BOOTSTRAP, seed: int = 0
-) -> dict[str, Any]:
+def label_agreement(judged: ArrayLike, labels: ArrayLike, n_labels: int, *, seed: int = 0) -> dict[str, Any]:
     """How often a model trained on the original data gives a sample the label that was asked for.
 
     Beside the rate stands what two independent labellings with the same counts would reach (``chance``), and Cohen's
@@ -39,8 +36,7 @@ def label_agreement(
         judged: classes by the judge, shape (n,).
         labels: classes asked for, shape (n,).
         n_labels: number of classes.
-        n_bootstrap: resamples of samples behind the intervals.
-        seed: of the resamples.
+        seed: stated in ``meta``.
 
     Returns:
         ``agreement`` in [0, 1], ``chance``, ``kappa`` (ideal 1; 0: chance), the first and last with ``_ci95``;

@@ -160,23 +160,24 @@ class IBADR(Method):
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one classifier; before that of the method come the rounds."""
-        options: dict[str, Any] = {}
         if name == "ibadr":
             self._refine()
         rounds = self.config.rounds if name.startswith("ibadr") else 0
         rows, key = self.rounds.pool(rounds), self.rounds.pool_key(rounds)
+        how: dict[str, Any] = {}
         if name == "control":
             like = fitted["ibadr"].training
             steps = {"max_steps": like["max_steps"], "eval_strategy": "steps", "eval_steps": like["eval_steps"]}
-            options = {"settings": steps, "stop_at": like["steps"]}
+            how = {"settings": steps, "stop_at": like["steps"]}
         elif name.endswith("poe"):
-            key, options = [*key, self.run.key(FIRST_SHALLOW)], {"trainer_class": PoETrainer}
+            key, how = [*key, self.run.key(FIRST_SHALLOW)], {"trainer_class": PoETrainer}
         elif name not in ("base", "ibadr"):
             n, size = len(self.task.train), int(name.rpartition("_")[2])
             added = random_generator(self.seed, "added", size).permutation(len(rows) - n)[:size] + n
             rows, key = rows.select([*range(n), *sorted(added)]), [*key, str(size)]
-        biased = self._biased if name.endswith("poe") else lambda given: given
-        training = self.rounds.train(name, lambda: biased(rows), inputs=key, **options)
+        training = self.rounds.train(
+            name, lambda: self._biased(rows) if name.endswith("poe") else rows, inputs=key, **how
+        )
         return Fitted(name, self.run.key(name), self.run.folder(name), training)
 
     def _biased(self, rows: Dataset) -> Dataset:
@@ -294,7 +295,6 @@ class IBADR(Method):
     def _about_generator(self, record: Record) -> About:
         """What the card of the generator says."""
         base, c = self.sources["generator"].name, self.config
-        low = "<|bias-1|>" if c.use_indicators else ""
         labels = ", ".join(f"<|label-{number}|> {name}" for number, name in enumerate(self.task.label_names))
         return About(
             title=f"{base.split('/')[-1]}-ibadr-generator",
@@ -302,7 +302,7 @@ class IBADR(Method):
             "data with IBADR (Wang et al. 2023). It is no chat model. A row begins with its bias degree (<|bias-1|> is "
             f"the lowest of {c.n_bias_indicators}) and its label ({labels}).",
             section=bias_section(record, of="the classifier that was trained on its samples"),
-            load=load_generator(f"{low}<|label-0|>"),
+            load=load_generator(f"{'<|bias-1|>' if c.use_indicators else ''}<|label-0|>"),
             limits=MADE_UP,
             metadata=self._metadata("generator", "text-generation"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
@@ -36,18 +37,12 @@ def last_whole_checkpoint(output_dir: str | Path) -> str | None:
     Returns:
         Path of the checkpoint, or None where there is none.
     """
-    found = []
-    for folder in Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
-        step = folder.name.rpartition("-")[2]
-        if step.isdigit():
-            found.append((int(step), folder))
-    for _, folder in sorted(found, reverse=True):
-        try:
-            whole = all((folder / name).is_file() for name in _saved(_read_state(folder)).get("files", []))
-        except (OSError, ValueError):
-            whole = False
-        if whole:
-            return str(folder)
+    steps = {folder: folder.name.rpartition("-")[2] for folder in Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*")}
+    numbers = {folder: int(step) for folder, step in steps.items() if step.isdigit()}
+    for folder in sorted(numbers, key=numbers.__getitem__, reverse=True):
+        with contextlib.suppress(OSError, ValueError):
+            if all((folder / name).is_file() for name in _saved(_read_state(folder)).get("files", [])):
+                return str(folder)
         logger.warning("%s is incomplete and is passed over.", folder)
     return None
 
@@ -125,9 +120,8 @@ class Resumable(_Trainer):
 
     def progress(self) -> dict[str, Any]:
         """What a checkpoint must hold so that the losses go on; called on every process."""
-        losses = nested_gather(self._tr_loss.detach().reshape(1), self.args.parallel_mode)
         return {
-            "running_loss": losses.tolist(),
+            **rank_sums({"running_loss": self._tr_loss}, self.args),
             "total_loss": self._total_loss_scalar,
             "last_logged": self._globalstep_last_logged,
             "seconds": self.seconds_before + time.time() - self.started,
