@@ -36,12 +36,10 @@ class SampleFormat:
     def __init__(self, tokenizer: Any, *, n_labels: int, n_texts: int, n_indicators: int) -> None:
         names = self.tokens(n_labels=n_labels, n_indicators=n_indicators)
         tokenizer.add_tokens(names, special_tokens=True)
-        ids = dict(zip(names, tokenizer.convert_tokens_to_ids(names), strict=True))
+        self._ids: dict[str, int] = dict(zip(names, tokenizer.convert_tokens_to_ids(names), strict=True))
         self.tokenizer, self.n_labels, self.n_texts, self.n_indicators = tokenizer, n_labels, n_texts, n_indicators
-        self.new_ids: list[int] = sorted(ids.values())
-        self.next, self.end = ids["<|next|>"], ids["<|end|>"]
-        self._indicators = [ids[f"<|bias-{k}|>"] for k in range(1, n_indicators + 1)]
-        self._labels = [ids[f"<|label-{k}|>"] for k in range(n_labels)]
+        self.new_ids = sorted(self._ids.values())
+        self.next, self.end = self._ids["<|next|>"], self._ids["<|end|>"]
         begin = tokenizer.bos_token_id
         self._begin = [] if begin is None else [begin]
         self.start = len(self._begin) + bool(n_indicators) + 1
@@ -55,8 +53,8 @@ class SampleFormat:
     @property
     def forbidden(self) -> list[int]:
         """Ids that are never drawn: they stand before the texts only, or mean nothing."""
-        special = {*self._indicators, *self._labels, *self.tokenizer.all_special_ids} - {self.next, self.end}
-        return sorted(special | ({self.next} if self.n_texts == 1 else set()))
+        drawn = {self.end} if self.n_texts == 1 else {self.next, self.end}
+        return sorted({*self.new_ids, *self.tokenizer.all_special_ids} - drawn)
 
     def prefix(self, indicator: int, label: int) -> list[int]:
         """Ids before the first text.
@@ -65,8 +63,8 @@ class SampleFormat:
             indicator: from 1 for the least biased; it does not matter where samples carry none.
             label: from 0.
         """
-        told = [self._indicators[indicator - 1]] if self.n_indicators else []
-        return [*self._begin, *told, self._labels[label]]
+        told = [self._ids[f"<|bias-{indicator}|>"]] if self.n_indicators else []
+        return [*self._begin, *told, self._ids[f"<|label-{label}|>"]]
 
     def encode(self, *texts: Sequence[str]) -> list[list[int]]:
         """Ids of texts with what divides and ends them.

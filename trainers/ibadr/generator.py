@@ -62,8 +62,12 @@ def open_generator(
     set_seed(config.seed)
     model = full_precision(trainable("AutoModelForCausalLM", source))
     tokenizer = find_tokenizer(source, tokenizer)
-    indicators = config.n_bias_indicators if config.use_indicators else 0
-    layout = SampleFormat(copy.deepcopy(tokenizer), n_labels=n_labels, n_texts=n_texts, n_indicators=indicators)
+    layout = SampleFormat(
+        copy.deepcopy(tokenizer),
+        n_labels=n_labels,
+        n_texts=n_texts,
+        n_indicators=config.n_bias_indicators if config.use_indicators else 0,
+    )
     if len(layout.tokenizer) > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(len(layout.tokenizer))
     if config.generator_use_peft:
@@ -78,8 +82,7 @@ def _adapters(model: Any, layout: SampleFormat, config: IBADRConfig, trained: st
     if trained is not None:
         return PeftModel.from_pretrained(model, str(trained), is_trainable=True)
     inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
-    tied = outputs is None or outputs.weight is inputs.weight
-    wanted = [inputs] if tied else [inputs, outputs]
+    wanted = [inputs] if outputs is None or outputs.weight is inputs.weight else [inputs, outputs]
     names = {name.split(".")[-1]: layout.new_ids for name, part in model.named_modules() if part in wanted}
     settings = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
@@ -163,8 +166,7 @@ def train_generator(
             **settings,
         }
     )
-    options = {"args": arguments, "train_dataset": rows, "data_collator": layout.collate}
-    trainer = length_grouped(Trainer)(model=model, **options)
+    trainer = length_grouped(Trainer)(model=model, args=arguments, train_dataset=rows, data_collator=layout.collate)
     trainer.remove_callback(PrinterCallback)
     result = trainer.train(resume_from_checkpoint=last_whole_checkpoint(output_dir))
     model.eval()

@@ -16,6 +16,10 @@ from hf_fairness.utils import FairnessWarning
 
 #: How far from chance a judge's expected agreement must be for it to tell anything.
 JUDGE_MARGIN = 0.1
+#: What helps a generator that has not learned what labels mean.
+_LEARN_MORE = (
+    "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a larger one"
+)
 #: Bins of a histogram of bias degrees, from 0 to 1.
 BINS = 10
 
@@ -209,28 +213,26 @@ def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, A
     Raises:
         LabelsAtChanceError: they mean nothing, and ``stop`` is set.
     """
+    if not (agreement["at_chance"] or judge["below_expected"]):
+        return
+    expected = judge["expected_agreement"]
+    beside = "" if expected is None else f" and validation rows as biased as they are {expected:.0%}"
+    if not agreement["at_chance"]:
+        problem = (
+            f": most say little, and a model that learns from them can get worse. {_LEARN_MORE}, one that was trained "
+            "before, or ask a good classifier which samples to keep (--confidence_from)."
+        )
+    elif judge["can_tell"]:
+        problem = f": the generator has not learned what the labels mean. {_LEARN_MORE}"
+    else:
+        problem = ". The judge follows the bias and cannot tell; give a better one with --judge_model."
     text = (
         f"{where}: the labels of {agreement['n']} samples agree with the judge's in {agreement['agreement']:.0%}, "
-        f"where chance gives {agreement['chance']:.0%}"
+        f"where chance gives {agreement['chance']:.0%}{beside}{problem}"
     )
-    if judge["expected_agreement"] is not None:
-        text += f" and validation rows as biased as they are {judge['expected_agreement']:.0%}"
-    more = (
-        "Train it longer (--generator_num_train_epochs, --generator_learning_rate), on more rows, or take a larger one"
-    )
-    if agreement["at_chance"] and not judge["can_tell"]:
-        text += ". The judge follows the bias and cannot tell; give a better one with --judge_model."
-    elif agreement["at_chance"]:
-        text += f": the generator has not learned what the labels mean. {more}"
-        if stop:
-            raise LabelsAtChanceError(f"{text}; or set --check_agreement False. The pool holds the earlier rounds.")
-    elif judge["below_expected"]:
-        text += (
-            f": most say little, and a model that learns from them can get worse. {more}, one that was trained before, "
-            "or ask a good classifier which samples to keep (--confidence_from)."
-        )
-    if agreement["at_chance"] or judge["below_expected"]:
-        warnings.warn(text, FairnessWarning, stacklevel=2)
+    if stop and agreement["at_chance"] and judge["can_tell"]:
+        raise LabelsAtChanceError(f"{text}; or set --check_agreement False. The pool holds the earlier rounds.")
+    warnings.warn(text, FairnessWarning, stacklevel=2)
 
 
 def nothing_left(where: str, reasons: Sequence[str], max_new_tokens: int) -> str:

@@ -113,8 +113,9 @@ def run_ibadr(
     task.enough(arguments.max_rows, config, config.seed)
     given = {"model": model, "generator": generator, "shallow": shallow}
     sources(arguments, config, given)
-    first, column = arguments.hypothesis_first, arguments.label_column
-    sets = labelled_sets(task, challenge, hypothesis_first=first, label_column=column)
+    sets = labelled_sets(
+        task, challenge, hypothesis_first=arguments.hypothesis_first, label_column=arguments.label_column
+    )
     return run_experiment(IBADR, arguments, config, task=task, sets=sets, given=given, anti_artefact=anti_artefact)
 
 
@@ -182,8 +183,14 @@ class IBADR(Method):
 
     def _biased(self, rows: Dataset) -> Dataset:
         """Rows with what the first shallow model says of them, for a product of experts with it."""
-        how = {"columns": self.task.columns, "label_column": LABEL, "label_names": self.rounds.numbers}
-        return add_bias_log_probs(rows, str(self.run.folder(FIRST_SHALLOW)), **how, device=self.config.device)
+        return add_bias_log_probs(
+            rows,
+            str(self.run.folder(FIRST_SHALLOW)),
+            columns=self.task.columns,
+            label_column=LABEL,
+            label_names=self.rounds.numbers,
+            device=self.config.device,
+        )
 
     def _refine(self) -> None:
         """Carry out the rounds, write the pool as a data set with its card, and keep what the report says of both."""
@@ -215,9 +222,10 @@ class IBADR(Method):
             sides = {"original": task.train, "pool": pool} if probed else {}
             theirs = {each.name: each.texts() for each in others}
             added = pool.select(range(len(task.train), len(pool)))
-            shared = ngram_overlap(added, theirs, columns=task.columns, whole_column=part) if theirs else {}
-            found = {side: partial_input(rows, label_column=LABEL, **how) for side, rows in sides.items()}
-            return {"partial_input": found, "leakage": shared}
+            return {
+                "partial_input": {side: partial_input(rows, label_column=LABEL, **how) for side, rows in sides.items()},
+                "leakage": ngram_overlap(added, theirs, columns=task.columns, whole_column=part) if theirs else {},
+            }
 
         inputs = [key, part, probed, self.seed, [[each.name, each.key] for each in others]]
         return self.run.stage("probes", work, inputs=inputs)

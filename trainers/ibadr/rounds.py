@@ -86,18 +86,17 @@ class Rounds(Classifiers):
 
     def _shallow(self, number: int) -> None:
         """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
-        config = self.config
 
         def rows() -> Dataset:
             pool = self.pool(number)
-            drawn = random_generator(config.seed, "shallow", number).permutation(len(pool))[: config.n_shallow]
-            return pool.select(drawn)
+            order = random_generator(self.config.seed, "shallow", number).permutation(len(pool))
+            return pool.select(order[: self.config.n_shallow])
 
         self.train(
             f"shallow-{number}",
             rows,
             start="shallow" if number == 0 else f"shallow-{number - 1}",
-            inputs=[self.pool_key(number), number, config.n_shallow],
+            inputs=[self.pool_key(number), number, self.config.n_shallow],
             kind="shallow",
         )
 
@@ -224,20 +223,22 @@ class Rounds(Classifiers):
             source_ids=[f"round-{number}:{place}" for place in range(len(reasons))],
         )
         rows = every.select(fresh)
-        degrees = self.degrees(shallow, rows)
-        confidence = degrees
-        if confident == f"generator-{number}":
-            confidence = generator_confidence(model, layout, task.texts(rows), rows[LABEL], rows["indicator"], config=c)
-        elif confident != shallow:
-            confidence = self.degrees(confident, rows)
+        writer = f"generator-{number}"
+        given = {name: self.degrees(name, rows) for name in sorted({shallow, FIRST_SHALLOW, confident} - {writer})}
+        if confident == writer:
+            given[writer] = generator_confidence(
+                model, layout, task.texts(rows), rows[LABEL], rows["indicator"], config=c
+            )
+        degrees, confidence = given[shallow], given[confident]
         kept = confidence >= c.confidence_threshold
         reasons[fresh[~kept]] = "low_confidence"
         report = self._describe(rows, confidence, degrees, self.probabilities(judge, rows).argmax(axis=1), kept)
         report["counts"] = {"drawn": c.n_drawn, **Counter(reason or "accepted" for reason in reasons)}
-        known = degrees if shallow == FIRST_SHALLOW else self.degrees(FIRST_SHALLOW, rows)
         validation, agreement = task.validation, report["agreement"]["before"]
         right = self.probabilities(judge, validation).argmax(axis=1) == np.asarray(list(validation[LABEL]))
-        report["judge"] = judge_of_labels(right, self.degrees(FIRST_SHALLOW, validation), known, agreement)
+        report["judge"] = judge_of_labels(
+            right, self.degrees(FIRST_SHALLOW, validation), given[FIRST_SHALLOW], agreement
+        )
         check_labels(f"Round {number}", agreement, report["judge"], stop=c.check_agreement)
         if not kept.any():
             raise ValueError(

@@ -70,8 +70,9 @@ def sample(
     seeds = [row_seed(config.seed, f"{key}:{number}") for number in range(n)]
     draws = np.array([np.random.default_rng([seed, 0]).random(2) for seed in seeds]).reshape(n, 2)
     labels = np.searchsorted(shares, draws[:, 0] * shares[-1], side="right").astype(np.int64)
-    low = (draws[:, 1] * config.low_indicators).astype(np.int64) + 1
-    indicators = low if layout.n_indicators else np.zeros_like(low)
+    indicators = (
+        (draws[:, 1] * config.low_indicators).astype(np.int64) + 1 if layout.n_indicators else np.zeros_like(labels)
+    )
 
     def draw(places: Sequence[int]) -> list[tuple[tuple[str, ...], str]]:
         prefixes = [layout.prefix(int(indicators[place]), int(labels[place])) for place in places]

@@ -133,8 +133,12 @@ def rounds_table(rounds: Sequence[Mapping[str, Any]]) -> Table:
         entries = [reduce(mapping, path, each) for each in rounds]
         if any(key in each for each in entries):
             rows.append((title, *(_cell(each, key) for each in entries)))
-    note = "Bias degree: probability that the shallow model gives to the label of a row. The judge was itself trained "
-    return Table("Samples, round by round", tuple(rows), f"{note}on the biased data.")
+    return Table(
+        "Samples, round by round",
+        tuple(rows),
+        "Bias degree: probability that the shallow model gives to the label of a row. The judge was itself trained on "
+        "the biased data.",
+    )
 
 
 def guard_table(extras: Mapping[str, Any]) -> Table:
@@ -151,8 +155,11 @@ def guard_table(extras: Mapping[str, Any]) -> Table:
         ),
         *((f"added rows that share text with {name} (0)", _cell(leak, "leak_share")) for name, leak in leaks.items()),
     ]
-    note = "Partial input: a classifier that reads one text of the two only. Ideal values stand in parentheses."
-    return Table("What one text gives away, and what added rows share with test sets", tuple(rows), note)
+    return Table(
+        "What one text gives away, and what added rows share with test sets",
+        tuple(rows),
+        "Partial input: a classifier that reads one text of the two only. Ideal values stand in parentheses.",
+    )
 
 
 def poor_labels(rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -107,14 +107,14 @@ def add_bias_log_probs(
     labels, names = class_numbers(dataset, label_column), _label_names(dataset, label_column, label_names)
     seen = text_columns(dataset, columns)
     texts = [list(dataset.with_format(None)[name][:]) for name in seen]
+    is_function = callable(model) and not isinstance(model, (type, nn.Module))
+    if (model_options or cache_dir is not None) and (learner is not None or is_function):
+        advice = "not with a function" if is_function else "give a learner its own options"
+        raise TypeError(f"Model options and cache_dir go with a trained transformers model; {advice}.")
     if learner is not None:
-        if model_options or cache_dir is not None:
-            raise TypeError("Model options and cache_dir go with a trained model; give a learner its own options.")
         fold_of = fold_numbers(texts, folds, seed=seed)
         found = out_of_fold(texts, labels.astype(np.intp), learner, len(names), fold_of)
-    elif _is_function(model):
-        if model_options or cache_dir is not None:
-            raise TypeError("Model options and cache_dir go with a transformers model, not with a function.")
+    elif is_function:
         found = checked_log_probs(model(*texts), len(labels), len(names))
     else:
         found = _of_model(model, dataset.select_columns(list(seen)), seen, names, cache_dir, model_options)
@@ -191,10 +191,6 @@ def check_column(dataset: Dataset, name: str, n_classes: int) -> None:
             "log-probability for each class of the model."
         )
     check_log_probs(torch.from_numpy(values.astype(np.float64)), f"column {name!r}")
-
-
-def _is_function(model: Any) -> bool:
-    return callable(model) and not isinstance(model, (type, nn.Module, str, Path))
 
 
 def _label_names(dataset: Dataset, label_column: str, given: Sequence[str] | None) -> list[str]:

@@ -63,14 +63,12 @@ def is_final(checkpoint: str | Path, max_steps: int) -> bool:
 
 
 def _read_state(checkpoint: str | Path) -> dict[str, Any]:
-    state = json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-    return dict(state)
+    return dict(json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8")))
 
 
 def _saved(state: dict[str, Any]) -> dict[str, Any]:
     """What `TrainingSoFar` left in the state of a checkpoint; nothing in one of another trainer."""
-    found = state.get("stateful_callbacks", {}).get(TrainingSoFar.__name__, {})
-    return dict(found.get("attributes", {}))
+    return dict(state.get("stateful_callbacks", {}).get(TrainingSoFar.__name__, {}).get("attributes", {}))
 
 
 class TrainingSoFar(TrainerCallback, ExportableState):

@@ -324,8 +324,11 @@ def labelled_rows(
     names = list(names or own or class_labels.class_names(found))
     labels = class_labels.places(found, names, f"{what} (--class_names says what the classes are)", rows=kept)
     if len(kept) < len(rows):
-        text = f"{len(rows) - len(kept)} of {len(rows)} {title} rows have no label (-1 or -) and are left out."
-        warnings.warn(text, FairnessWarning, stacklevel=4)
+        warnings.warn(
+            f"{len(rows) - len(kept)} of {len(rows)} {title} rows have no label (-1 or -) and are left out.",
+            FairnessWarning,
+            stacklevel=4,
+        )
         rows = rows.select(kept)
     texts = {name: list(rows[name]) for name in columns}
     for name, column in texts.items():

@@ -40,12 +40,11 @@ def full_precision(model: Any) -> Any:
         return model
     found = {weight.dtype for weight in model.parameters()} & set(HALF)
     if found:
-        names = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in found))
         logger.info(
             "%s: weights come in %s; they are trained, and saved, in float32. bf16=True or fp16=True computes in mixed "
             "precision.",
             type(model).__name__,
-            names,
+            ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in found)),
         )
         model.float()
     return model

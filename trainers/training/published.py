@@ -68,9 +68,9 @@ class Published(Guarded):
         """
         source, tags = self.base(), front.get("tags") or []
         base = source if is_hub_id(source) else Path(source).name or "a model made in memory"
-        metadata = card_metadata(None, base_model=source if is_hub_id(source) else None) | self.task
-        metadata["tags"] = [*metadata["tags"], *([tags] if isinstance(tags, str) else tags)]
-        metadata |= {key: front[name] for name, key in _FRONT.items() if front.get(name)}
+        metadata = card_metadata(None, base_model=source if is_hub_id(source) else None)
+        metadata["tags"] += [tags] if isinstance(tags, str) else tags
+        metadata |= self.task | {key: front[name] for name, key in _FRONT.items() if front.get(name)}
         about = About(
             title=front.get("model_name") or Path(str(self.args.output_dir)).resolve().name,
             summary=self.what.format(base=base),
@@ -89,14 +89,13 @@ class Published(Guarded):
             self._write_card(Path(output_dir if output_dir is not None else self.args.output_dir))
 
     def _write_card(self, folder: Path, **front: Any) -> None:
-        adapted = (folder / ADAPTER_FILE).is_file()
-        atomic_write_text(folder / CARD, self.card(folder, adapted=adapted, **front))
+        atomic_write_text(folder / CARD, self.card(folder, adapted=(folder / ADAPTER_FILE).is_file(), **front))
 
     def create_model_card(self, language: Any = None, license: Any = None, tags: Any = None, **front: Any) -> None:
         """Write our card into ``output_dir``; arguments as of `Trainer.create_model_card`."""
         if self.is_world_process_zero():
-            folder = Path(str(self.args.output_dir))
-            self._write_card(folder, language=language, license=license, tags=tags, **front)
+            place = Path(str(self.args.output_dir))
+            self._write_card(place, language=language, license=license, tags=tags, **front)
 
     def push_to_hub(
         self,
