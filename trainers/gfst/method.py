@@ -20,6 +20,8 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,7 +62,7 @@ from hf_fairness.trainers.gfst.pairs import (
     kept,
     per_group,
 )
-from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, translation_sets
+from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, TranslationSet, translation_sets
 from hf_fairness.trainers.gfst.small_translator import fresh_weights, small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.summary import (
     LIMITS,
@@ -131,13 +133,10 @@ def run_gfst(
         ImportError, FileNotFoundError: a tagger, a measure or the report needs something that is not installed.
         RunLockedError: another run works in the same folder.
     """
-    columns = {"train": (SOURCE, TARGET), "validation": (SOURCE, TARGET), "test": (SOURCE, TARGET)}
-    rows = {"train": train, "validation": validation, "test": test, "monolingual": monolingual}
+    pairs = {"train": train, "validation": validation, "test": test}
     data = {
-        **{
-            name: None if given is None else as_rows(given, columns.get(name, (TEXT,)), name)
-            for name, given in rows.items()
-        },
+        **{name: None if rows is None else as_rows(rows, (SOURCE, TARGET), name) for name, rows in pairs.items()},
+        "monolingual": None if monolingual is None else as_rows(monolingual, (TEXT,), "monolingual"),
         **{"winomt_rows": winomt_rows, "must_she_rows": must_she_rows, "tagger": tagger},
         **{"winomt_tagger": winomt_tagger, "reverse": reverse},
         "model": None if model is None else (model, tokenizer),
@@ -152,7 +151,6 @@ class GFSTMethod(PairStages):
 
     Attributes:
         start: what everything begins with: its architecture and tokenizer are used.
-        tests: the sets that the models are measured on.
     """
 
     command = "gfst"
@@ -170,26 +168,23 @@ class GFSTMethod(PairStages):
         *("num_train_epochs", "max_steps", "average_checkpoints", "max_length", "max_length_ratio", "seed"),
     )
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        a, tagger = self.arguments, self.data["winomt_tagger"]
-        own = None if a.tagger else self.tagger  # one that was named by its kind is made for the filter
-        how: dict[str, Any] = {"groups": self.groups, "tagger": tagger or own, "seed": self.data_seed}
-        self.tests = translation_sets(a, self.data, **how) if a.wants("predict") else []
-        self.start = Fitted("start", None)
+    @cached_property
+    def tests(self) -> list[TranslationSet]:
+        """The sets that the models are measured on; a tagger that is named by its kind is for the filter alone."""
+        tagger = self.data["winomt_tagger"] or (None if self.arguments.tagger else self.tagger)
+        return translation_sets(self.arguments, self.data, self.groups, tagger, self.data_seed)
 
     @property
     def base_name(self) -> str:
         """The model that is worked on, or the languages."""
-        a = self.arguments
-        return str(shown_name(a.model_name_or_path) or f"{a.source_lang}-{a.target_lang}")
+        languages = f"{self.arguments.source_lang}-{self.arguments.target_lang}"
+        return str(shown_name(self.arguments.model_name_or_path) or languages)
 
     @property
     def training_method(self) -> str:
         """How the arms are trained: from scratch, or from the initial model."""
-        if self.arguments.method in (RETRAIN, MIXED):
-            return str(self.arguments.method)
-        return RETRAIN if self.arguments.trains_initial else MIXED
+        method, usual = self.arguments.method, RETRAIN if self.arguments.trains_initial else MIXED
+        return method if method in (RETRAIN, MIXED) else usual
 
     def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:
         """Whether the run goes as far as a step."""
@@ -233,8 +228,8 @@ class GFSTMethod(PairStages):
     def arms(self) -> Sequence[Plan]:
         """The initial model, GFST, its control, and those that were asked for."""
         others = [*([CONTROL] if self.arguments.control else []), *self.arguments.arms]
-        plans = [Plan(arm(BASELINE)), Plan(arm(GFST), against=(BASELINE, *others))]
-        return [*plans, *(Plan(arm(name)) for name in others)]
+        first = [Plan(arm(BASELINE)), Plan(arm(GFST), against=(BASELINE, *others))]
+        return [*first, *(Plan(arm(name)) for name in others)]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one arm, and let it translate the test sets."""
@@ -256,7 +251,9 @@ class GFSTMethod(PairStages):
         a, first = self.arguments, name == BASELINE
         stage, about = ("initial", "trained on the parallel data") if first else (f"train_{name}", arm(name).about)
         fresh = first or self.training_method == RETRAIN
-        begin, sizes = self.start if fresh else self.base, self._sizes(name)
+        begin = self.start if fresh else self.base
+        original, pseudo = self._rows(name)
+        sizes = {"n_parallel": len(original), "n_pairs": len(pseudo), "upsample": a.upsample}
         steps = None if first else self._steps(GFST if name == CONTROL else name)
 
         def work(folder: Path) -> dict[str, Any]:
@@ -264,7 +261,7 @@ class GFSTMethod(PairStages):
             data, state = folder / "data", PartialState()
             if is_main_process() and not data.is_dir():
                 with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
-                    self._prefixed(self._rows(name)).save_to_disk(place)
+                    self._prefixed(concatenate_datasets([original, *[pseudo] * a.upsample])).save_to_disk(place)
             state.wait_for_everyone()
             model, tokenizer = open_translator(begin.model, to_train=True)
             if fresh:
@@ -297,49 +294,41 @@ class GFSTMethod(PairStages):
         training = {**found, "n_pairs": 0} if first else {**sizes, **found, **from_where}
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
-    def _sizes(self, name: str) -> dict[str, int]:
-        """Original and pseudo pairs of a model, and how often the latter are used."""
-        n_parallel, times = self.counts["parallel"]["kept"], self.arguments.upsample
-        if LEARNS_FROM.get(name, "balance") is None:
-            return {"n_parallel": n_parallel, "n_pairs": 0, "upsample": times}
-        n = self.counts[RANDOM if name == RANDOM else "balance"]["n"] // (
-            len(self.groups) if name in self.groups else 1
-        )
-        mixed = self.training_method == MIXED
-        return {"n_parallel": n * times if mixed else n_parallel, "n_pairs": n, "upsample": times}
+    def _rows(self, name: str) -> tuple[Dataset, Dataset]:
+        """The original pairs that a model is trained on, and the pseudo pairs, which are used `upsample` times."""
+        original, source = load_from_disk(self.run.folder("parallel")), LEARNS_FROM.get(name, "balance")
+        if source is None:
+            return original, original.select([])
+        pseudo = self.rows(source)
+        if name == UNFILTERED:
+            pseudo = kept(pseudo.remove_columns("target_reason"))
+        if name != RANDOM:
+            groups = [name] if name in self.groups else self.groups
+            pseudo = per_group(pseudo, dict.fromkeys(groups, self.counts["balance"]["per_group"]), seed=self.seed)
+        if self.training_method == MIXED:
+            original = drawn(original, len(pseudo) * self.arguments.upsample, seed=self.seed)
+        return original, pseudo.select_columns([SOURCE, TARGET])
+
+    def _n_rows(self, name: str) -> int:
+        """Rows that a model is trained on, each as often as it is used."""
+        original, pseudo = self._rows(name)
+        return len(original) + len(pseudo) * self.arguments.upsample
 
     def _steps(self, name: str) -> int:
         """Updates in proportion to the pairs (appendix A)."""
-        n, n_gfst = (s["n_parallel"] + s["n_pairs"] * s["upsample"] for s in (self._sizes(name), self._sizes(GFST)))
-        given, epochs = self.config.max_steps, self.config.num_train_epochs
+        given, epochs, n_given = self.config.max_steps, self.config.num_train_epochs, self.counts["parallel"]["kept"]
         if self.training_method == RETRAIN:
-            given, n_given = self.base.training.get("steps", given), self.counts["parallel"]["kept"]
+            given = self.base.training.get("steps", given)
         else:
-            epochs, n_given = self.arguments.finetune_num_train_epochs, n_gfst
+            epochs, n_given = self.arguments.finetune_num_train_epochs, self._n_rows(GFST)
             given = 0 if self.arguments.trains_initial else given  # a trained initial model took max_steps for itself
         rate = given / n_given if given > 0 else epochs / self._step_rows()
-        return max(1, round(rate * n))
+        return max(1, round(rate * self._n_rows(name)))
 
     def _step_rows(self) -> int:
         """Pairs of one update, over all processes."""
         config = self.config
         return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
-
-    def _rows(self, name: str) -> Dataset:
-        """What a model is trained on: original pairs, and pseudo pairs as often as they are used."""
-        rows, sizes = load_from_disk(self.run.folder("parallel")), self._sizes(name)
-        source = LEARNS_FROM.get(name, "balance")
-        if source is None:
-            return rows
-        if self.training_method == MIXED:
-            rows = drawn(rows, sizes["n_parallel"], seed=self.seed)
-        pairs = self.rows(source)
-        if name == UNFILTERED:
-            pairs = kept(pairs.remove_columns("target_reason"))
-        if name not in (GFST, RANDOM):
-            groups = [name] if name in self.groups else self.groups
-            pairs = per_group(pairs, dict.fromkeys(groups, sizes["n_pairs"] // len(groups)), seed=self.seed)
-        return concatenate_datasets([rows, *[pairs.select_columns([SOURCE, TARGET])] * sizes["upsample"]])
 
     def _prefixed(self, rows: Dataset) -> Dataset:
         """The rows with the model's prefix before every source."""
@@ -369,15 +358,14 @@ class GFSTMethod(PairStages):
 
     def _predict(self, fitted: Fitted) -> None:
         """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
+        sources = {each.name: each.sources for each in self.tests}
 
         def work(folder: Path) -> dict[str, int]:
-            texts = [text for each in self.tests for text in each.sources]
-            found = iter(self.translations(fitted, texts, folder))
-            table = {each.name: [next(found) for _ in each.sources] for each in self.tests}
+            found = iter(self.translations(fitted, [*chain.from_iterable(sources.values())], folder))
+            table = {name: [next(found) for _ in texts] for name, texts in sources.items()}
             atomic_write_json(folder / TRANSLATIONS, table)
             return {name: len(rows) for name, rows in table.items()}
 
-        sources = {each.name: each.sources for each in self.tests}
         inputs = [fitted.key, sources, self.translation_settings(fitted)]
         self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, keep_partial=True)
 

@@ -39,9 +39,10 @@ from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import translate
 from hf_fairness.publishing import CARD
 from hf_fairness.report.dataset_card import Derivation, dataset_card
-from hf_fairness.rows import check_dataset, column_names
+from hf_fairness.rows import check_dataset
 from hf_fairness.runs import PACKAGES
 from hf_fairness.scores.statistics import generator
+from hf_fairness.sources import text_column
 from hf_fairness.trainers.experiment import Fitted, Method
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, BASELINE, RANDOM
 from hf_fairness.trainers.gfst.checks import find_tagger, tagger_key
@@ -77,18 +78,12 @@ def as_rows(rows: Dataset, columns: Sequence[str], name: str) -> Dataset:
         ValueError: a column is missing or holds no texts, or there are no rows.
     """
     check_dataset(rows, name)
-    for column in column_names(rows, columns, name, "texts"):
-        kind = getattr(rows.features[column], "dtype", None)
-        if kind not in ("string", "large_string"):
-            raise ValueError(f"Column {column!r} of {name} holds {kind or rows.features[column]}, not texts.")
-    chosen = rows.with_format(None).select_columns(list(columns))
+    chosen = rows.with_format(None).select_columns([text_column(rows, column, name) for column in columns])
     if any(chosen.data.column(column).null_count for column in columns):
-        chosen = chosen.map(_filled, batched=True)
+        chosen = chosen.map(
+            lambda batch: {column: [text or "" for text in texts] for column, texts in batch.items()}, batched=True
+        )
     return chosen.cast(Features({column: Value("string") for column in columns}))
-
-
-def _filled(batch: Mapping[str, Sequence[str | None]]) -> dict[str, list[str]]:
-    return {name: ["" if text is None else text for text in texts] for name, texts in batch.items()}
 
 
 def group_reasons(
@@ -130,8 +125,8 @@ def reasons_of(rows: Dataset) -> list[str]:
 def kept(rows: Dataset) -> Dataset:
     """The rows that no filter dropped, without the reasons."""
     reasons = reasons_of(rows)
-    words = [WORDS] if WORDS in rows.column_names else []
-    return rows.filter(Kept(*reasons), batched=True).remove_columns([*reasons, *words])
+    told = [name for name in rows.column_names if name in (*reasons, WORDS)]
+    return rows.filter(Kept(*reasons), batched=True).remove_columns(told)
 
 
 def per_group(rows: Dataset, sizes: Mapping[str, int], *, seed: int) -> Dataset:
@@ -171,6 +166,7 @@ class PairStages(Method):
         groups: their names.
         lengths: arguments of ``PairLength``.
         labels: makes what gives the texts of a column their groups.
+        reasons: says of texts of one group, by their labels, why they are dropped.
         tagger: of the target filter; None: that of the language.
         filter_keys: what each filter depends on beside its rows.
         first: the filter that chooses among the monolingual texts; ``last`` looks at their translations.
@@ -187,6 +183,7 @@ class PairStages(Method):
         self.groups = tuple(self.attribute.group_names)
         self.lengths = {"max_tokens": self.config.max_length, "max_ratio": self.config.max_length_ratio}
         self.labels = partial(SourceGender, wordlist=a.wordlist, attribute=self.attribute)
+        self.reasons = partial(group_reasons, groups=self.groups, max_tokens=self.config.max_length)
         self.tagger = find_tagger(a, self.data["tagger"])
         self.filter_keys = {
             "filter_source": [a.wordlist, self.attribute.digest, self.lengths["max_tokens"]],
@@ -273,10 +270,8 @@ class PairStages(Method):
         a = self.arguments
         labels: SourceGender | GrammaticalGender = self.labels(TEXT)
         if a.backwards:
-            how = {"lang": a.target_lang, "tagger": self.tagger, **a.target_filter}
-            labels = GrammaticalGender(TEXT, pronouns=True, **how)
-        reasons = partial(group_reasons, labels=labels, groups=self.groups, max_tokens=self.lengths["max_tokens"])
-        rows = self.data["monolingual"].map(reasons, batched=True, desc="Filtering texts")
+            labels = GrammaticalGender(TEXT, lang=a.target_lang, tagger=self.tagger, pronouns=True, **a.target_filter)
+        rows = self.data["monolingual"].map(partial(self.reasons, labels=labels), batched=True, desc="Filtering texts")
         numbers, chosen = drops(rows, reasons_of(rows), gender_column=None, minimum=0), kept(rows)
         by_group = Counter(chosen[GENDER][:])
         numbers["by_group"] = {name: by_group[name] for name in self.groups}
@@ -305,11 +300,10 @@ class PairStages(Method):
         No word of the gender in the translation, a word of another, its length; in back-translation a source that
         speaks of nobody, of several groups or of another one.
         """
-        a, longest = self.arguments, self.lengths["max_tokens"]
+        a = self.arguments
         rows = self.rows("translate").map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
-        how = {"labels": self.labels(SOURCE), "groups": self.groups, "max_tokens": longest, "like": GENDER}
         reasons = (
-            partial(group_reasons, **how)
+            partial(self.reasons, labels=self.labels(SOURCE), like=GENDER)
             if a.backwards
             else TargetGender(TARGET, lang=a.target_lang, tagger=self.tagger, **a.target_filter)
         )
@@ -364,19 +358,19 @@ class PairStages(Method):
         """
         model, tokenizer = open_translator(by.model)
         logger.info("Translating %s sentences.", f"{len(texts):,}")
-        more = {"batch_size": self.arguments.translation_batch_size, "device": str(self.config.device)}
-        found = translate(model, tokenizer, texts, cache=folder / "cache", **more, **self.translation_settings(by))
+        how = {"batch_size": self.arguments.translation_batch_size, "device": str(self.config.device)}
+        how |= self.translation_settings(by)
+        found = translate(model, tokenizer, texts, cache=folder / "cache", **how)
         shutil.rmtree(folder / "cache", ignore_errors=True)
         return found
 
     def translation_settings(self, by: Fitted) -> dict[str, Any]:
         """What changes the translations of a model; the reverse model turns the languages round."""
-        a = self.arguments
-        codes, prefix = (a.source_code, a.target_code), a.prefix
-        if by.name == REVERSE:
-            codes, prefix = codes[::-1], a.reverse_prefix
+        a, back = self.arguments, by.name == REVERSE
+        source, target = (a.target_code, a.source_code) if back else (a.source_code, a.target_code)
         settings = {name: getattr(a, name) for name in ("num_beams", "max_source_length", "max_new_tokens")}
-        return {**settings, "source_code": codes[0], "target_code": codes[1], "prefix": prefix}
+        prefix = a.reverse_prefix if back else a.prefix
+        return {**settings, "source_code": source, "target_code": target, "prefix": prefix}
 
     def card(self, rows: Dataset, stage: str, numbers: Mapping[str, Any], *, repo_id: str = "") -> Any:
         """The card of the rows of a stage: how they were made.

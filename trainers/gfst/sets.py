@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hf_fairness.filters import LANGUAGES, GenderTagger
 from hf_fairness.measure.translator.must_she import must_she
 from hf_fairness.measure.translator.winomt import WinoMTConfig, winomt
 from hf_fairness.measure.translator.winomt_data import as_rows
-from hf_fairness.record import Measure
+from hf_fairness.record import Measure, mapping
 from hf_fairness.rows import read_columns
 from hf_fairness.runs import atomic_write_json
 from hf_fairness.scores import must_she as must_she_scores
@@ -37,26 +38,25 @@ class TranslationSet(EvalSet):
     """A set that every model translates.
 
     Attributes:
-        sources: texts to translate.
+        measure: called with translations and references; with ``compare_to`` for a paired comparison.
+        column: of the texts to translate.
+        sources: these texts.
         references: what their translations are scored by.
-        options: further arguments of the score.
-        measure: called with translations, references and ``options``; with ``compare_to`` for a paired comparison.
     """
 
+    measure: Callable[..., dict[str, Any]] = translation_quality.translation_quality
+    column: str = "source"
     sources: Sequence[str] = ()
     references: Any = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    measure: Callable[..., dict[str, Any]] = translation_quality.translation_quality
 
-    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+    def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Numbers of the translations in the folder."""
-        return self.measure(read(folder, TRANSLATIONS)[self.name], self.references, **self.options)
+        return self.measure(read(folder, TRANSLATIONS)[self.name], self.references)
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences of two models on the same rows."""
         ours, theirs = (read(each.folder, TRANSLATIONS)[self.name] for each in (one, other))
-        found: dict[str, Any] = self.measure(ours, self.references, compare_to=theirs, **self.options)["comparison"]
-        return found
+        return mapping(self.measure(ours, self.references, compare_to=theirs), "comparison")
 
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
         """The F1 of a group is a part of the gap between the groups."""
@@ -65,35 +65,23 @@ class TranslationSet(EvalSet):
             yield replace(found, set=self.title, title=title, detail=detail)
 
 
-@dataclass
 class WinoMTSet(TranslationSet):
-    """WinoMT: the genders of its translations are read once, and compared as often as there are models.
+    """WinoMT: the genders of its translations are read once, and compared as often as there are models."""
 
-    Attributes:
-        lang: the target language.
-        how: how the genders are read.
-    """
-
-    lang: str | None = None
-    how: WinoMTConfig = field(default_factory=WinoMTConfig)
-
-    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+    def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Numbers of the translations in the folder."""
-        translations = read(folder, TRANSLATIONS)[self.name]
-        result = winomt(translations, self.references, lang=self.lang, config=self.how, items=True, **self.options)
+        result = super().score(fitted, folder)
         atomic_write_json(folder / GENDERS, [item["predicted"] for item in result.pop("items")])
         return result
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences of two models on the same rows."""
         ours, theirs = (read(each.folder, GENDERS) for each in (one, other))
-        ready = {"predictions_are": "genders", "compare_to": theirs, **self.options}
-        found: dict[str, Any] = winomt(ours, self.references, **ready)["comparison"]
-        return found
+        return mapping(self.measure(ours, self.references, predictions_are="genders", compare_to=theirs), "comparison")
 
 
 def translation_sets(
-    a: GFSTArguments, data: Mapping[str, Any], *, groups: Sequence[str], tagger: GenderTagger | None, seed: int
+    a: GFSTArguments, data: Mapping[str, Any], groups: Sequence[str], tagger: GenderTagger | None, seed: int
 ) -> list[TranslationSet]:
     """The sets that were given.
 
@@ -107,26 +95,25 @@ def translation_sets(
     Raises:
         ValueError: a row without a text to translate.
     """
-    found: list[TranslationSet] = []
-    own: dict[str, Any]
-    if data["winomt_rows"] is not None:
-        rows = [dict(row) for row in as_rows(data["winomt_rows"])]
-        sources = read_columns(rows, ["sentence"], WINOMT)["sentence"]
-        title = "people of the group {} translated with the right gender (F1)"
-        f1 = {f"f1_{group}": replace(winomt_scores.F1, title=title.format(group)) for group in groups}
-        rules = "original" if a.target_lang in LANGUAGES and tagger is None else "agreement"
-        how = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules)
-        own = {"lang": a.target_lang, "how": how, "key": [a.aligner, tagger_key(a, tagger)]}
-        declared = {**winomt_scores.MEASURES, **f1}
-        found.append(WinoMTSet(WINOMT, declared, "WinoMT", sources=sources, references=rows, **own))
-    if data["must_she_rows"] is not None:
-        rows = [dict(row) for row in as_rows(data["must_she_rows"])]
-        own = {"sources": read_columns(rows, ["source"], MUST_SHE)["source"], "references": rows, "measure": must_she}
-        found.append(TranslationSet(MUST_SHE, must_she_scores.MEASURES, "MuST-SHE", **own))
-    if data["test"] is not None:
-        own = {"sources": data["test"]["source"][:], "references": data["test"]["target"][:]}
-        found.append(TranslationSet(TEST, translation_quality.MEASURES, "test set", **own))
-    for each in found:
-        each.options = {"n_bootstrap": a.n_bootstrap, "seed": seed}
-        each.key = [each.key, each.sources, each.references, each.options]
-    return found
+    title = "people of the group {} translated with the right gender (F1)"
+    f1 = {f"f1_{group}": replace(winomt_scores.F1, title=title.format(group)) for group in groups}
+    rules = "original" if a.target_lang in LANGUAGES and tagger is None else "agreement"
+    how = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules, items=True)
+    reading: dict[str, Any] = {
+        "measure": partial(winomt, lang=a.target_lang, config=how),
+        "key": [a.aligner, tagger_key(a, tagger)],
+    }
+    kinds: dict[str, TranslationSet] = {
+        "winomt_rows": WinoMTSet(WINOMT, winomt_scores.MEASURES | f1, "WinoMT", column="sentence", **reading),
+        "must_she_rows": TranslationSet(MUST_SHE, must_she_scores.MEASURES, "MuST-SHE", measure=must_she),
+        "test": TranslationSet(TEST, translation_quality.MEASURES, "test set"),
+    }
+    options: dict[str, Any] = {"n_bootstrap": a.n_bootstrap, "seed": seed}
+    found = {name: each for name, each in kinds.items() if data[name] is not None}
+    for name, each in found.items():
+        rows = [dict(row) for row in as_rows(data[name])]
+        each.sources = read_columns(rows, [each.column], each.name)[each.column]
+        each.references = [row["target"] for row in rows] if name == "test" else rows
+        each.measure = partial(each.measure, **options)
+        each.key = [each.key, each.sources, each.references, options]
+    return list(found.values())

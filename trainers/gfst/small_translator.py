@@ -36,25 +36,36 @@ def small_tokenizer(texts: Iterable[str], *, vocab_size: int = 8000, level: str 
         >>> tokenizer.decode(tokenizer("l'amica è qui.")["input_ids"], skip_special_tokens=True)
         "l'amica è qui."
     """
-    from tokenizers import pre_tokenizers, processors, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     if level not in LEVELS:
         raise ValueError(f"level is {level!r}, expected one of {', '.join(LEVELS)}.")
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    special = [PAD, EOS, UNK]
-    least = len(special) + (len(alphabet) if level == "bpe" else 1)
+    pieces, alphabet = level == "bpe", sorted(pre_tokenizers.ByteLevel.alphabet())
+    options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": [PAD, EOS, UNK], "show_progress": False}
+    least = len(options["special_tokens"]) + (len(alphabet) if pieces else 1)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, expected at least {least} with level={level!r}.")
     found = [text for text in texts if text.strip()]
     if not found:
         raise ValueError("There are no texts to learn a tokenizer from; give sources and targets of the training set.")
-    options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
-    if level == "bpe":
-        trainer: Any = trainers.BpeTrainer(initial_alphabet=alphabet, min_frequency=2, **options)
-    else:
-        trainer = trainers.WordLevelTrainer(**options)
-    tokenizer = _untrained(level)
+    model: Any = models.BPE(unk_token=UNK) if pieces else models.WordLevel({UNK: 2}, unk_token=UNK)
+    trainer: Any = (
+        trainers.BpeTrainer(initial_alphabet=alphabet, min_frequency=2, **options)
+        if pieces
+        else trainers.WordLevelTrainer(**options)
+    )
+    tokenizer, spaces = Tokenizer(model), normalizers.Replace(Regex(r"\s+"), " ")
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFC(), spaces, normalizers.Strip(), normalizers.Prepend(" ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     tokenizer.train_from_iterator(found, trainer=trainer)
     end = (EOS, tokenizer.token_to_id(EOS))
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -68,26 +79,6 @@ def small_tokenizer(texts: Iterable[str], *, vocab_size: int = 8000, level: str 
         model_input_names=["input_ids", "attention_mask"],
         clean_up_tokenization_spaces=False,
     )
-
-
-def _untrained(level: str) -> Any:
-    """How texts are split and put together again, with no vocabulary yet."""
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-
-    model: Any = models.BPE(unk_token=UNK) if level == "bpe" else models.WordLevel({UNK: 2}, unk_token=UNK)
-    tokenizer = Tokenizer(model)
-    spaces = normalizers.Replace(Regex(r"\s+"), " ")
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFC(), spaces, normalizers.Strip(), normalizers.Prepend(" ")]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
-    return tokenizer
 
 
 def small_marian(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hf_fairness.record import Arm, Role, Table, interval, mapping, number
+from hf_fairness.record import Arm, Table, interval, mapping, number
 from hf_fairness.trainers.gfst.arguments import BASELINE, CONTROL, GFST, RANDOM, UNFILTERED
 
 #: Numbers of WinoMT of which it is told how much the control explains, with their names and ideal values.
@@ -30,24 +30,25 @@ MISSING = {
     "must_she": "MuST-SHE (gender-marked words): no rows were given",
     "test": "Translation quality: no test set was given",
 }
-#: Title, role and description of each model.
-ARMS: dict[str, tuple[str, Role, str]] = {
-    BASELINE: ("baseline", "original", "the initial model, which translated the texts"),
-    GFST: ("GFST", "method", "trained on pairs that the source and the target filter kept, as many of each group"),
-    CONTROL: ("control", "control", "trained for as many steps on the original parallel data alone"),
-    RANDOM: ("RandST", "rival", "trained on as many random pairs, which no filter saw"),
-    UNFILTERED: ("no target filter", "variant", "trained on pairs that the source filter alone kept"),
+#: The models by name; one of no other name was trained on the pairs of one group.
+ARMS = {
+    each.name: each
+    for each in (
+        Arm(BASELINE, "baseline", "original", "the initial model, which translated the texts"),
+        Arm(
+            GFST, "GFST", "method", "trained on pairs that the source and the target filter kept, as many of each group"
+        ),
+        Arm(CONTROL, "control", "control", "trained for as many steps on the original parallel data alone"),
+        Arm(RANDOM, "RandST", "rival", "trained on as many random pairs, which no filter saw"),
+        Arm(UNFILTERED, "no target filter", "variant", "trained on pairs that the source filter alone kept"),
+    )
 }
 
 
 def arm(name: str) -> Arm:
-    """A model as reports call it; one of no other name was trained on the pairs of one group."""
-    alone: tuple[str, Role, str] = (
-        f"{name} pairs only",
-        "variant",
-        f"trained on the pairs about the group {name} alone",
-    )
-    return Arm(name, *ARMS.get(name, alone))
+    """A model as reports call it."""
+    alone = f"trained on the pairs about the group {name} alone"
+    return ARMS.get(name) or Arm(name, f"{name} pairs only", "variant", alone)
 
 
 def kept_table(data: Mapping[str, Any]) -> Table:
@@ -62,18 +63,17 @@ def kept_table(data: Mapping[str, Any]) -> Table:
     for name, numbers in data.items():
         stage = name.replace("_", " ")
         if "reasons" not in numbers:
-            size = f"{numbers.get('n', 0):,}"
-            more = f"balanced, {numbers['per_group']} of each group" if "before" in numbers else ""
-            rows.append((stage, "all", size, size, "", more))
+            size, each = f"{numbers['n']:,}", numbers.get("per_group")
+            rows.append((stage, "all", size, size, "", f"balanced, {each} of each group" if each else ""))
             continue
         for group, part in (("all", numbers), *mapping(numbers, "by_gender").items()):
-            share, ends = number(part, "kept_share"), interval(part, "kept_share_ci95")
+            ends, share = interval(part, "kept_share_ci95"), number(part, "kept_share")
+            shown = [] if share is None else [f"{share:.1%}", *(["[{:.1%}, {:.1%}]".format(*ends)] if ends else [])]
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in part["reasons"].items()) or "nothing dropped"
-            shown = "" if share is None else f"{share:.1%}" + (f" [{ends[0]:.1%}, {ends[1]:.1%}]" if ends else "")
-            rows.append((stage, group, f"{part['n']:,}", f"{part['kept']:,}", shown, reasons))
+            rows.append((stage, group, f"{part['n']:,}", f"{part['kept']:,}", " ".join(shown), reasons))
         labels = mapping(numbers, "by_group") or mapping(numbers, "sources_by_gender")
-        for group, n in labels.items():
-            rows.append((stage, group, "", f"{n:,}", f"{n / max(sum(labels.values()), 1):.1%}", ""))
+        every = max(sum(labels.values()), 1)
+        rows += [(stage, group, "", f"{n:,}", f"{n / every:.1%}", "") for group, n in labels.items()]
     note = "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals."
     return Table("What the filters kept", tuple(rows), note)
 
@@ -113,8 +113,7 @@ def explained(results: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, f
     """
     found: dict[str, dict[str, float | None]] = {}
     for key, (_, ideal) in EXPLAINED.items():
-        values = {name: number(scores, key) for name, scores in results.items()}
-        far = {name: abs(value - ideal) for name, value in values.items() if value is not None}
+        far = {name: abs(value - ideal) for name, each in results.items() if (value := number(each, key)) is not None}
         if BASELINE in far and GFST in far:
             gain, control_gain = (far[BASELINE] - far[name] if name in far else None for name in (GFST, CONTROL))
             share = control_gain / gain if gain and gain > 0 and control_gain is not None else None
@@ -122,36 +121,35 @@ def explained(results: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, f
     return found
 
 
-def cautions(report: Mapping[str, Any]) -> list[str]:
+def cautions(report: Mapping[str, Any]) -> Iterator[str]:
     """What the control and RandST say about the gain, and what else to know before a number is quoted.
 
     Args:
         report: ``explained``, ``comparisons``, ``data``.
     """
-    found = []
     for key, part in report["explained"].items():
         gain, share, title = part["gain"], part["control_share"], EXPLAINED[key][0]
         if gain <= 0:
-            found.append(f"GFST comes no nearer to the ideal {title} than the baseline: there is no gain.")
+            yield f"GFST comes no nearer to the ideal {title} than the baseline: there is no gain."
         elif share is not None and share >= MOST:
-            found.append(
+            yield (
                 f"The control explains {min(share, 1):.0%} of the gain in {title}: most of it comes from longer "
                 "training on the same parallel data, not from the filtered pairs."
             )
     gaps = mapping(mapping(report["comparisons"], "winomt"), f"{GFST} - {RANDOM}")
     ends = interval(mapping(gaps, "accuracy"), "difference_ci95")
     if ends is not None and ends[0] <= 0:
-        found.append("GFST's accuracy is not clearly above that of as many random pairs: the filters may add nothing.")
+        yield "GFST's accuracy is not clearly above that of as many random pairs: the filters may add nothing."
     sizes = mapping(report["data"], RANDOM)
     if sizes and sizes["n"] < sizes["wanted"]:
-        found.append(f"RandST has {sizes['n']} pairs, {sizes['wanted']} were wanted: its size is not matched.")
-    return found
+        yield f"RandST has {sizes['n']} pairs, {sizes['wanted']} were wanted: its size is not matched."
 
 
 def signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """What says how BLEU and chrF were computed, and how WinoMT was read; results by set and arm."""
     first: dict[str, Mapping[str, Any]] = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
-    found = dict(mapping(mapping(first, "test"), "signatures"))
-    if read := first.get("winomt"):
-        found["WinoMT"] = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
-    return found
+    read, quality = first.get("winomt"), mapping(mapping(first, "test"), "signatures")
+    if not read:
+        return dict(quality)
+    how = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
+    return {**quality, "WinoMT": how}

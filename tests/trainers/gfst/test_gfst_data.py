@@ -52,7 +52,7 @@ def test_another_group_than_the_wanted_one_is_a_reason():
 def test_other_columns_are_left_out():
     given = Dataset.from_dict({"id": [1, 2], "source": ["a", None], "target": ["b", "c"]})
     assert as_rows(given, ("source", "target"), "pairs")[:] == {"source": ["a", ""], "target": ["b", "c"]}
-    with pytest.raises(TypeError, match=r"takes a datasets\.Dataset, got dict"):
+    with pytest.raises(TypeError, match="takes one Dataset, got a dict with splits train"):
         as_rows({"train": given}, ("source",), "pairs")
 
 

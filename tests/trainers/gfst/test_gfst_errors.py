@@ -82,7 +82,7 @@ def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"src": ["a"], "target": ["b"]}, "train: no column 'source' for texts. Columns: src, target"),
+        ({"src": ["a"], "target": ["b"]}, "train has no column 'source'; its text columns are src, target"),
         ({"source": [1], "target": ["b"]}, "holds int64, not texts"),
         ({"source": [""], "target": ["b"]}, "can be used: {'empty': 1}"),
     ],

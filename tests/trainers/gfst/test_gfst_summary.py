@@ -226,7 +226,7 @@ def test_without_a_control_no_share_is_said(report):
     del report["results"]["winomt"]["control"]
     found = explained(report["results"]["winomt"])
     assert found["accuracy"] == {"gain": pytest.approx(0.3), "control_gain": None, "control_share": None}
-    assert cautions({**report, "explained": found}) == []
+    assert list(cautions({**report, "explained": found})) == []
     assert explained({"baseline": scores(0.5, 0.4)}) == {}
 
 
