@@ -15,7 +15,6 @@ from hf_fairness.arguments import (
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
 from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
 
-MODES = ("fast", "full")
 #: The ranking that is the control of the others: as many examples, chosen by no score.
 CONTROL = "random"
 #: What experiment 1 ranks the counterfactuals by (figures 2 and 3), and the rankings of experiment 2 (table 3).
@@ -26,11 +25,7 @@ CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equaliz
 #: Settings of whole models that heads on frozen features have not, as `transformers.TrainingArguments` calls them.
 OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "report_to")
 _COUNTS = (
-    "n_init",
-    "score_after_epochs",
-    "per_device_train_batch_size",
-    "hidden",
-    "lora_r",
+    *("n_init", "score_after_epochs", "per_device_train_batch_size", "hidden", "lora_r"),
     "gradient_accumulation_steps",
 )
 NO_SWEEP = (
@@ -202,7 +197,7 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
             **{
                 f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.": getattr(self, name)
                 not in known
-                for name, known in (("mode", MODES), ("counterfactual_base", BASES), ("select_by", CRITERIA))
+                for name, known in (("mode", ("fast", "full")), ("counterfactual_base", BASES), ("select_by", CRITERIA))
             },
             **{f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1 for name in _COUNTS},
             **{
@@ -244,6 +239,7 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
 
     def scored_by(self) -> list[Any]:
         """What scores of examples depend on, beside the model and the texts."""
-        names = ["mode", "use_peft", "lora_r", "lora_alpha", "lora_dropout", *OF_TRAINER[:-1], "seeds", "n_init"]
-        names += ["score_after_epochs", "num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden"]
+        training = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden")
+        lora = ("use_peft", "lora_r", "lora_alpha", "lora_dropout")
+        names = ("mode", *lora, *OF_TRAINER[:-1], "seeds", "n_init", "score_after_epochs", *training)
         return [getattr(self, name) for name in names]

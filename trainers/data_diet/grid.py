@@ -133,7 +133,7 @@ def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, b
     return diet.rows(kept.factual, kept.counterfactual)
 
 
-def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, folder: Path) -> None:
+def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, folder: Path) -> int:
     """Train and measure every cell whose file is not in the folder yet.
 
     Args:
@@ -142,11 +142,17 @@ def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDi
         scores: what the rankings need.
         arguments: fractions, seeds.
         folder: one JSON file per cell goes here, each written in one step; see :func:`run_cell`.
+
+    Returns:
+        Number of cells.
     """
-    for each in progress(all_cells(arguments), "Training cells"):
+    cells = all_cells(arguments)
+    logger.info("Training %d cells for each of %d seeds.", len(cells), arguments.n_seeds)
+    for each in progress(cells, "Training cells"):
         path = folder / f"{each.name}.json"
         if not path.is_file():
             atomic_write_json(path, run_cell(learner, diet, scores, arguments, each))
+    return len(cells)
 
 
 def run_cell(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,30 +16,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from hf_fairness.trainers.training.stopping import DivergedError, all_finite
 
 #: Rows that are predicted at once: they and the hidden layer of all heads should stay small beside the features.
 CHUNK = 4096
-
-
-@dataclass(frozen=True)
-class HeadSettings:
-    """How heads are trained.
-
-    Attributes:
-        hidden: units of the hidden layer.
-        num_train_epochs: passes over the rows; the paper's 15.
-        per_device_train_batch_size: rows of a step.
-        learning_rate: of Adam, falling linearly to 0.
-        n_classes: number of labels.
-    """
-
-    hidden: int = 64
-    num_train_epochs: int = 15
-    per_device_train_batch_size: int = 64
-    learning_rate: float = 1e-3
-    n_classes: int = 2
 
 
 class Heads:
@@ -49,21 +30,35 @@ class Heads:
     Args:
         seeds: of the initial weights and of the order of the rows, one per head.
         width: numbers in a feature vector.
-        settings: sizes and training.
+        n_classes: number of labels.
+        hidden: units of the hidden layer.
+        num_train_epochs: passes over the rows; the paper's 15.
+        per_device_train_batch_size: rows of a step.
+        learning_rate: of Adam, falling linearly to 0.
 
     Example:
         >>> import numpy as np
         >>> features, labels = np.eye(2, dtype=np.float32), np.array([0, 1])
-        >>> heads = Heads([0, 1], 2, HeadSettings(hidden=8, num_train_epochs=50, learning_rate=0.1))
+        >>> heads = Heads([0, 1], 2, hidden=8, num_train_epochs=50, learning_rate=0.1)
         >>> heads.fit(features, labels, [np.arange(2)] * 2).logits(features).argmax(axis=-1).tolist()
         [[0, 1], [0, 1]]
     """
 
-    def __init__(self, seeds: Sequence[int], width: int, settings: HeadSettings) -> None:
-        self.seeds, self.settings = list(seeds), settings
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        width: int,
+        *,
+        n_classes: int = 2,
+        hidden: int = 64,
+        num_train_epochs: int = 15,
+        per_device_train_batch_size: int = 64,
+        learning_rate: float = 1e-3,
+    ) -> None:
+        self.seeds, self.epochs = list(seeds), num_train_epochs
+        self.batch_size, self.learning_rate = per_device_train_batch_size, learning_rate
         self._generators = [torch.Generator().manual_seed(seed) for seed in self.seeds]
-        sizes = [(width, settings.hidden, width), (1, settings.hidden, width)]
-        sizes += [(settings.hidden, settings.n_classes, settings.hidden), (1, settings.n_classes, settings.hidden)]
+        sizes = [(width, hidden, width), (1, hidden, width), (hidden, n_classes, hidden), (1, n_classes, hidden)]
         drawn = [
             [(torch.rand(rows, columns, generator=g) * 2.0 - 1.0) / math.sqrt(fan) for rows, columns, fan in sizes]
             for g in self._generators
@@ -100,17 +95,16 @@ class Heads:
             DivergedError: weights that are no numbers any more.
         """
         sizes = [len(chosen) for chosen in rows]
-        steps = math.ceil(max(sizes, default=0) / self.settings.per_device_train_batch_size)
+        steps = math.ceil(max(sizes, default=0) / self.batch_size)
         if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
             raise ValueError(
                 f"Each of the {len(self.seeds)} heads needs at least {max(steps, 1)} rows; got {sizes[:10]} rows."
             )
         inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
         own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
-        epochs = self.settings.num_train_epochs
-        optimizer = torch.optim.Adam(self.parameters, lr=self.settings.learning_rate, foreach=True)
-        rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0 if decay else 1.0, total_iters=steps * epochs)
-        for epoch in range(epochs):
+        optimizer = torch.optim.Adam(self.parameters, lr=self.learning_rate, foreach=True)
+        rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0 if decay else 1.0, total_iters=steps * self.epochs)
+        for epoch in range(self.epochs):
             for batch, weights in self._batches(own, steps):
                 gradients = self.gradients(inputs[batch], targets[batch], weights)
                 for parameter, gradient in zip(self.parameters, gradients, strict=True):
@@ -119,26 +113,21 @@ class Heads:
                 rate.step()
             if not all_finite(self.parameters):
                 raise DivergedError(
-                    f"Training of the heads diverged: weights are NaN or infinite after epoch {epoch + 1} of {epochs} "
-                    f"(learning rate {self.settings.learning_rate:g}). Take a lower learning rate; if it happens at "
-                    "once, check the encoder's vectors for large numbers."
+                    f"Training of the heads diverged: weights are NaN or infinite after epoch {epoch + 1} of "
+                    f"{self.epochs} (learning rate {self.learning_rate:g}). Take a lower learning rate; if it happens "
+                    "at once, check the encoder's vectors for large numbers."
                 )
             if after_epoch is not None:
                 after_epoch(self, epoch + 1)
         return self
 
     def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows, or 0 where padded."""
+        """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows; both 0 where padded."""
         orders = [r[torch.randperm(len(r), generator=g)] for r, g in zip(rows, self._generators, strict=True)]
         for step in range(steps):
             parts = [order[step * len(order) // steps : (step + 1) * len(order) // steps] for order in orders]
-            size = max(map(len, parts))
-            batch = torch.zeros(len(parts), size, dtype=torch.int64)
-            weights = torch.zeros(len(parts), size, 1)
-            for head, part in enumerate(parts):
-                batch[head, : len(part)] = part
-                weights[head, : len(part)] = 1.0 / len(part)
-            yield batch, weights
+            weights = [torch.full((len(part), 1), 1.0 / len(part)) for part in parts]
+            yield pad_sequence(parts, batch_first=True), pad_sequence(weights, batch_first=True)
 
     def gradients(self, inputs: Tensor, targets: Tensor, weights: Tensor) -> list[Tensor]:
         """Gradients of the weighted sum of cross-entropies, in the order of the parameters.

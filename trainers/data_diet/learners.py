@@ -15,13 +15,13 @@ from scipy.special import softmax
 
 from hf_fairness._opening import find_tokenizer
 from hf_fairness.encoders import as_encoder
-from hf_fairness.measure.classifier.importance import example_scores, logits_of
+from hf_fairness.measure.classifier import importance
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, remove_left_overs
 from hf_fairness.scores.importance import el2n, forgetting, ge
 from hf_fairness.trainers.data_diet.arguments import OF_TRAINER, DataDietArguments
 from hf_fairness.trainers.data_diet.data import DietData, Rows
-from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.heads import Heads
 from hf_fairness.trainers.data_diet.scores import StopAfter
 from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
 from hf_fairness.trainers.training.preparation import full_precision
@@ -37,53 +37,28 @@ HEAD = "head.json"
 SHORT_RUNS = 1000
 
 
-class Learner:
-    """Trains models on rows of the pool and predicts with them.
+def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, Values]:
+    """Scores of the factual examples, for every seed averaged over short runs of its own.
+
+    The runs are trained on the factual examples with the schedule of a whole training. GE, EL2N and GraNd are
+    those after ``score_after_epochs`` epochs; forgetting counts over all epochs.
 
     Args:
-        diet: texts and labels.
+        learner: trains the runs.
         arguments: of the search.
 
-    Attributes:
-        stack: short runs that are scored together.
+    Returns:
+        ``ge``, ``el2n``, ``grand``, ``forgetting``, shape (seeds, n); ``ge_runs``: GE of single runs,
+        shape (seeds n_init, n); for heads also ``ge_epochs``: mean GE after each epoch, shape (epochs, n).
     """
-
-    stack: ClassVar[int] = 1
-
-    def __init__(self, diet: DietData, arguments: DataDietArguments) -> None:
-        self.diet, self.arguments = diet, arguments
-
-    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
-        """Train a model per seed on its rows; probabilities on each measured set, shape (seeds, n, classes)."""
-        raise NotImplementedError
-
-    def save(self, rows: Rows, seed: int, folder: Path) -> None:
-        """Train one model and write it into the folder."""
-        raise NotImplementedError
-
-    def score(self, runs: Sequence[int]) -> dict[str, Values]:
-        """Scores of the factual examples by short runs with these seeds, shape (runs, n); see `example_scores`."""
-        raise NotImplementedError
-
-    def example_scores(self) -> dict[str, Values]:
-        """Scores of the factual examples, for every seed averaged over short runs of its own.
-
-        The runs are trained on the factual examples with the schedule of a whole training. GE, EL2N and GraNd are
-        those after ``score_after_epochs`` epochs; forgetting counts over all epochs.
-
-        Returns:
-            ``ge``, ``el2n``, ``grand``, ``forgetting``, shape (seeds, n); ``ge_runs``: GE of single runs,
-            shape (seeds n_init, n); for heads also ``ge_epochs``: mean GE after each epoch, shape (epochs, n).
-        """
-        a = self.arguments
-        runs = [SHORT_RUNS * (seed + 1) + number for seed in a.seeds for number in range(a.n_init)]
-        parts = [
-            self.score(runs[k : k + self.stack]) for k in progress(range(0, len(runs), self.stack), "Scoring runs")
-        ]
-        each = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        by_epoch = {"ge_epochs": each.pop("ge_epochs").mean(axis=0)} if "ge_epochs" in each else {}
-        means = {name: values.reshape(a.n_seeds, a.n_init, -1).mean(axis=1) for name, values in each.items()}
-        return {**means, "ge_runs": each["ge"], **by_epoch}
+    n = arguments.n_init
+    runs = [SHORT_RUNS * (seed + 1) + number for seed in arguments.seeds for number in range(n)]
+    starts = progress(range(0, len(runs), learner.stack), "Scoring runs")
+    parts = [learner.score(runs[start : start + learner.stack]) for start in starts]
+    each = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    by_epoch = {"ge_epochs": each.pop("ge_epochs").mean(axis=0)} if "ge_epochs" in each else {}
+    means = {name: values.reshape(-1, n, values.shape[1]).mean(axis=1) for name, values in each.items()}
+    return {**means, "ge_runs": each["ge"], **by_epoch}
 
 
 def encode(model: str, texts: Sequence[str], *, device: str | None, cached: Path | None) -> tuple[Vectors, bool]:
@@ -106,8 +81,8 @@ def encode(model: str, texts: Sequence[str], *, device: str | None, cached: Path
     return vectors, True
 
 
-class HeadLearner(Learner):
-    """Heads on frozen features.
+class HeadLearner:
+    """Trains heads on frozen features.
 
     Args:
         diet: texts and labels.
@@ -115,22 +90,18 @@ class HeadLearner(Learner):
         name: of the encoder, for saved heads.
         texts: every text of the search.
         vectors: of the texts, shape (n, width).
+
+    Attributes:
+        stack: short runs that are scored together.
     """
 
-    stack = 10
+    stack: ClassVar[int] = 10
 
     def __init__(
         self, diet: DietData, arguments: DataDietArguments, name: str, texts: Sequence[str], vectors: Vectors
     ) -> None:
-        super().__init__(diet, arguments)
-        self.name, place = name, {text: number for number, text in enumerate(texts)}
-        self.settings = HeadSettings(
-            hidden=arguments.hidden,
-            num_train_epochs=arguments.num_train_epochs,
-            per_device_train_batch_size=arguments.per_device_train_batch_size,
-            learning_rate=1e-3 if arguments.learning_rate is None else arguments.learning_rate,
-            n_classes=len(diet.classes),
-        )
+        self.diet, self.arguments, self.name = diet, arguments, name
+        place = {text: number for number, text in enumerate(texts)}
         self.inputs = vectors[[place[text] for text in diet.pool]]
         self.measured = {
             blind: {part: vectors[[place[text] for text in read]] for part, read in diet.measured(blind=blind).items()}
@@ -141,23 +112,38 @@ class HeadLearner(Learner):
         self, rows: Sequence[Rows], seeds: Sequence[int], look: Callable[[Heads, int], None] | None = None
     ) -> Heads:
         """One head per seed; ``look`` is called with them and the number of epochs done."""
-        heads = Heads(seeds, self.inputs.shape[1], self.settings)
-        return heads.fit(self.inputs, self.diet.pool_labels, rows, after_epoch=look)
+        a = self.arguments
+        return Heads(
+            seeds,
+            self.inputs.shape[1],
+            n_classes=len(self.diet.classes),
+            hidden=a.hidden,
+            num_train_epochs=a.num_train_epochs,
+            per_device_train_batch_size=a.per_device_train_batch_size,
+            learning_rate=1e-3 if a.learning_rate is None else a.learning_rate,
+        ).fit(self.inputs, self.diet.pool_labels, rows, after_epoch=look)
 
     def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
-        """Train all heads side by side."""
+        """Train a head per seed on its rows of the pool.
+
+        Returns:
+            Probabilities on each measured set, shape (seeds, n, classes).
+        """
         heads = self._fit(rows, seeds)
         return {part: heads.probabilities(inputs) for part, inputs in self.measured[blind].items()}
 
     def save(self, rows: Rows, seed: int, folder: Path) -> None:
-        """Write a head as safetensors beside what it was trained on; :class:`HeadClassifier` reads it."""
+        """Train a head and write it as safetensors beside what it was trained on; :class:`HeadClassifier` reads it."""
         from safetensors.torch import save_file
 
         save_file(self._fit([rows], [seed]).select(0), folder / "head.safetensors")
         atomic_write_json(folder / HEAD, {"encoder": self.name, "classes": self.diet.classes, "seed": seed})
 
     def score(self, runs: Sequence[int]) -> dict[str, Values]:
-        """Scores by heads; ``ge_epochs``: GE after every epoch, shape (runs, epochs, n)."""
+        """Scores of the factual examples by short runs with these seeds, shape (runs, n); see :func:`example_scores`.
+
+        ``ge_epochs``: GE after every epoch, shape (runs, epochs, n).
+        """
         diet, n = self.diet, self.diet.n
         changed, labels = diet.train.changed, diet.train.labels
         factual, flipped = self.inputs[:n], self.inputs[n : 2 * n][changed]
@@ -177,8 +163,21 @@ class HeadLearner(Learner):
         return {**found, "ge_epochs": np.stack(by_epoch, axis=1)}
 
 
-class FullLearner(Learner):
-    """Fine-tunes one model per seed, all weights or LoRA adapters; of trained models the probabilities are kept."""
+class FullLearner:
+    """Fine-tunes one model per seed, all weights or LoRA adapters; of trained models the probabilities are kept.
+
+    Args:
+        diet: texts and labels.
+        arguments: of the search.
+
+    Attributes:
+        stack: short runs that are scored together.
+    """
+
+    stack: ClassVar[int] = 1
+
+    def __init__(self, diet: DietData, arguments: DataDietArguments) -> None:
+        self.diet, self.arguments = diet, arguments
 
     def _train(self, rows: Rows, seed: int, look: Callable[[Any], None] | None = None) -> tuple[Any, Any]:
         """Fine-tune on rows of the pool; ``look`` is called with the model after every epoch. Model and tokenizer."""
@@ -187,37 +186,47 @@ class FullLearner(Learner):
         if a.use_peft:
             from peft import LoraConfig, TaskType, get_peft_model
 
-            sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
-            model = get_peft_model(full_precision(model), LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
+            lora = LoraConfig(
+                task_type=TaskType.SEQ_CLS, r=a.lora_r, lora_alpha=a.lora_alpha, lora_dropout=a.lora_dropout
+            )
+            model = get_peft_model(full_precision(model), lora)
         default = 1e-4 if a.use_peft else 2e-5
-        names = ("num_train_epochs", "per_device_train_batch_size", "use_cpu")
         settings = {
-            **{name: getattr(a, name) for name in (*OF_TRAINER, *names)},
+            **{name: getattr(a, name) for name in OF_TRAINER},
+            "num_train_epochs": a.num_train_epochs,
+            "per_device_train_batch_size": a.per_device_train_batch_size,
+            "use_cpu": a.use_cpu,
             "seed": seed,
             "run_name": f"data-diet, seed {seed}",
             "learning_rate": default if a.learning_rate is None else a.learning_rate,
             "logging_strategy": "no" if a.report_to == "none" else "epoch",
         }
         texts = {"text": [self.diet.pool[row] for row in rows], "label": self.diet.pool_labels[rows]}
-        callbacks = [] if look is None else [StopAfter(a.num_train_epochs, look)]
-        options: dict[str, Any] = {"training_arguments": settings, "columns": ["text"], "callbacks": callbacks}
-        return train_pair_classifier(model, tokenizer, Dataset.from_dict(texts), **options), tokenizer
+        trained = train_pair_classifier(
+            model,
+            tokenizer,
+            Dataset.from_dict(texts),
+            training_arguments=settings,
+            columns=["text"],
+            callbacks=[StopAfter(a.num_train_epochs, look)],
+        )
+        return trained, tokenizer
 
     def _logits(self, model: Any, tokenizer: Any, texts: Sequence[str], times: int = 1) -> NDArray[Any]:
         size = times * self.arguments.per_device_train_batch_size
-        return logits_of(model, texts, tokenizer=tokenizer, batch_size=size, show_progress=False)
+        return importance.logits_of(model, texts, tokenizer=tokenizer, batch_size=size, show_progress=False)
 
     def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
-        """Train one model after the other."""
-        texts, found = self.diet.measured(blind=blind), []
-        for chosen, seed in zip(rows, seeds, strict=True):
-            trained = self._train(chosen, seed)
-            logits = (self._logits(*trained, each, 4) for each in texts.values())
-            found.append([softmax(each.astype(np.float64), axis=-1) for each in logits])
-        return {name: np.stack(each) for name, each in zip(texts, zip(*found, strict=True), strict=True)}
+        """The same as :meth:`HeadLearner.probabilities`, one model after the other."""
+        texts = self.diet.measured(blind=blind)
+        found: dict[str, list[NDArray[Any]]] = {name: [] for name in texts}
+        for trained in map(self._train, rows, seeds):
+            for name, each in texts.items():
+                found[name].append(self._logits(*trained, each, 4))
+        return {name: softmax(np.array(logits, dtype=np.float64), axis=-1) for name, logits in found.items()}
 
     def save(self, rows: Rows, seed: int, folder: Path) -> None:
-        """Write a whole model, which opens wherever the base model is; adapters lie beside it."""
+        """Train a model and write all of it, which opens wherever the base model is; adapters lie beside it."""
         model, tokenizer = self._train(rows, seed)
         for each in (model, tokenizer):
             each.save_pretrained(folder)
@@ -225,22 +234,35 @@ class FullLearner(Learner):
             merge_adapters(model, folder)
 
     def score(self, runs: Sequence[int]) -> dict[str, Values]:
-        """Scores by whole models."""
-        train, correct, found = self.diet.train, [], {}
-        columns = {"text": train.texts, "text_counterfactual": train.counterfactuals, "label": train.labels}
-        table = Dataset.from_dict(columns)
-        tokenizer = find_tokenizer(self.arguments.model_name_or_path)
+        """The same as :meth:`HeadLearner.score`, of a single run."""
+        train, a, correct, found = self.diet.train, self.arguments, [], {}
+        table = Dataset.from_dict(
+            {"text": train.texts, "text_counterfactual": train.counterfactuals, "label": train.labels}
+        )
+        tokenizer = find_tokenizer(a.model_name_or_path)
 
         def look(model: Any) -> None:
             correct.append(self._logits(model, tokenizer, train.texts).argmax(axis=-1) == train.labels)
-            if len(correct) == self.arguments.score_after_epochs:
-                options: dict[str, Any] = {"tokenizer": tokenizer, "names": ("ge", "el2n", "grand")}
-                options["batch_size"] = self.arguments.per_device_train_batch_size
-                found.update(example_scores(model, table, read_pairs(table), show_progress=False, **options))
+            if len(correct) == a.score_after_epochs:
+                found.update(
+                    importance.example_scores(
+                        model,
+                        table,
+                        read_pairs(table),
+                        names=("ge", "el2n", "grand"),
+                        batch_size=a.per_device_train_batch_size,
+                        tokenizer=tokenizer,
+                        show_progress=False,
+                    )
+                )
 
         self._train(np.arange(self.diet.n), runs[0], look)
         found["forgetting"] = forgetting(np.stack(correct))
         return {name: np.asarray(values, dtype=np.float64)[None] for name, values in found.items()}
+
+
+#: Trains models on rows of the pool and predicts with them.
+Learner = HeadLearner | FullLearner
 
 
 class HeadClassifier:

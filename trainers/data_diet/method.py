@@ -15,13 +15,13 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import ClassLabel, Dataset, Features, Value
+from datasets import ClassLabel, Dataset
 from numpy.typing import NDArray
 
 from hf_fairness.measure.model_keys import source_key
@@ -39,8 +39,16 @@ from hf_fairness.trainers.data_diet.arguments import NO_SWEEP, DataDietArguments
 from hf_fairness.trainers.data_diet.choice import cautions, stability, summarize
 from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare
 from hf_fairness.trainers.data_diet.grid import Cell, all_cells, rows_of, run_grid
-from hf_fairness.trainers.data_diet.learners import FEATURES, HEAD, FullLearner, HeadLearner, Learner, encode
-from hf_fairness.trainers.data_diet.pruned import Pruned
+from hf_fairness.trainers.data_diet.learners import (
+    FEATURES,
+    HEAD,
+    FullLearner,
+    HeadLearner,
+    Learner,
+    encode,
+    example_scores,
+)
+from hf_fairness.trainers.data_diet.pruned import Pruned, unpack_arrays
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
 
@@ -83,8 +91,9 @@ def run_data_diet(
     check_packages(*REPORT)
     if arguments.mode == "full" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ValueError("--mode full trains each model in one process: start it without torchrun, one run per device.")
-    sets = {"validation": validation, "test": test, "group_dataset": group_dataset}
-    diet = prepare(arguments, train, text_column=text_column, **sets)
+    diet = prepare(
+        arguments, train, text_column=text_column, validation=validation, test=test, group_dataset=group_dataset
+    )
     return run_experiment(DataDiet, arguments, arguments, diet=diet)
 
 
@@ -159,32 +168,25 @@ class DataDiet(Method):
 
         def work(folder: Path) -> int:
             logger.info("Scoring %d examples, %d short runs for each of %d seeds.", self.diet.n, a.n_init, a.n_seeds)
-            arrays: dict[str, Any] = learner().example_scores()
+            arrays: dict[str, Any] = example_scores(learner(), a)
             np.savez(folder / SCORES, **arrays)
             return len(arrays)
 
         rows = content_key(train.texts, train.counterfactuals, train.labels, len(self.diet.classes))
         self.run.stage(stage, work, inputs=[source_key(model), rows, a.scored_by()])
-        with np.load(self.run.folder(stage) / SCORES) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        return unpack_arrays((self.run.folder(stage) / SCORES).read_bytes())
 
     def _grid(self) -> dict[str, dict[str, Any]]:
         """Every cell for every seed; finished cells of a killed run are kept."""
         a, diet, cells = self.arguments, self.diet, [cell.name for cell in all_cells(self.arguments)]
-
-        def work(folder: Path) -> int:
-            logger.info("Training %d cells for each of %d seeds.", len(cells), a.n_seeds)
-            run_grid(self.learner, diet, self.scores, a, folder)
-            return len(cells)
-
         self.run.stage(
             "grid",
-            work,
+            lambda folder: run_grid(self.learner, diet, self.scores, a, folder),
             inputs=[self.run.key("scores"), diet.measured_key(), cells, a.counterfactual_base],
             keep_partial=True,
         )
-        folder = self.run.folder("grid")
-        return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in cells}
+        files = {name: self.run.folder("grid") / f"{name}.json" for name in cells}
+        return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
 
     def arms(self) -> Sequence[Plan]:
         """The baselines, and of every ranking the cell that was chosen."""
@@ -223,10 +225,10 @@ class DataDiet(Method):
 
     def sets(self) -> Sequence[EvalSet]:
         """Test texts, texts of different groups, and the validation texts."""
-        test = _Texts("test", summary.PAIRED, method=self)
-        groups = _Texts("groups", summary.GROUPS, summary.SETS["groups"], method=self)
-        groups.part = "validation" if summary.by_groups(self.arguments) else "test"
+        test = _Texts("test", summary.PAIRED, search=self.search)
         chose = replace(test, name="validation", title=summary.SETS["validation"], part="validation", compared=False)
+        groups = replace(test, name="groups", declared=summary.GROUPS, title=summary.SETS["groups"])
+        groups.part = "validation" if summary.by_groups(self.arguments) else "test"
         return [test, *([] if self.diet.groups is None else [groups]), chose]
 
     def extras(self, found: Found) -> dict[str, Any]:
@@ -240,8 +242,7 @@ class DataDiet(Method):
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures, and training texts with the largest GE scores, as many as are to be shown."""
         train, means = self.diet.train, self.scores["ge"].mean(axis=0)
-        rows = np.flatnonzero(train.changed)
-        rows = rows[np.argsort(-means[rows], kind="stable")][: self.arguments.show_texts]
+        rows = sorted(np.flatnonzero(train.changed), key=lambda row: -means[row])[: self.arguments.show_texts]
         shown = tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in rows)
         texts = {"Training texts with the largest GE scores, and what they are swapped to": shown} if shown else {}
         return {"figures": summary.figures(self.search, self.arguments), "texts": texts}
@@ -293,20 +294,15 @@ class DataDiet(Method):
         diet, rows = self.diet, self.chosen_rows
         columns = {
             "text": [diet.pool[row] for row in rows],
-            "label": diet.pool_labels[rows].tolist(),
-            "counterfactual": (rows >= diet.n).tolist(),
-            "row": (rows % diet.n).tolist(),
+            "label": diet.pool_labels[rows],
+            "counterfactual": rows >= diet.n,
+            "row": rows % diet.n,
         }
-        kinds = {"text": Value("string"), "label": ClassLabel(names=list(diet.classes))}
-        return Dataset.from_dict(
-            columns, features=Features({**kinds, "counterfactual": Value("bool"), "row": Value("int64")})
-        )
+        return Dataset.from_dict(columns).cast_column("label", ClassLabel(names=list(diet.classes)))
 
     def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
         a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"])
-        shares = {"a (factual)": line["factual_fraction"], "b (counterfactual)": line["counterfactual_fraction"]}
-        options = {"ranking": line["ranking"], **shares}
-        options |= {name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")}
+        asked = ("counterfactual_base", "max_auc_drop", "select_by", "seed")
         return Derivation(
             name=repo_id,
             method=self.command,
@@ -314,12 +310,13 @@ class DataDiet(Method):
             source=str(shown_name(a.dataset) or "rows"),
             split=a.dataset_split,
             columns=["text"],
-            options=options,
-            counts={
-                **self.diet.train.counts,
-                "kept examples": len(rows) - added,
-                "kept counterfactuals": added,
+            options={
+                "ranking": line["ranking"],
+                "a (factual)": line["factual_fraction"],
+                "b (counterfactual)": line["counterfactual_fraction"],
+                **{name: getattr(a, name) for name in asked},
             },
+            counts={**self.diet.train.counts, "kept examples": len(rows) - added, "kept counterfactuals": added},
             n_rows=len(rows),
             attribute=self.diet.attribute,
             names=self.diet.names,
@@ -335,17 +332,19 @@ class DataDiet(Method):
 class _Texts(EvalSet):
     """Texts that the grid has measured its models on: means over seeds, compared in pairs of the same seed."""
 
-    method: DataDiet | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Means and intervals under the keys that a score has, and ``by_seed``."""
-        assert self.method is not None
-        counts = self.method.search["data"][self.name]
-        values = self.method.search["table"][fitted.name]["measures"][self.name]
-        means = {key: value["mean"] for key, value in values.items()}
-        ends = {f"{key}_ci95": value["ci95"] for key, value in values.items()}
-        by_seed = {key: value["by_seed"] for key, value in values.items()}
-        return {"n": counts.get("n_changed", counts["n"]), "n_texts": counts["n"], **means, **ends, "by_seed": by_seed}
+        counts = self.search["data"][self.name]
+        values = self.search["table"][fitted.name]["measures"][self.name]
+        return {
+            "n": counts.get("n_changed", counts["n"]),
+            "n_texts": counts["n"],
+            **{key: value["mean"] for key, value in values.items()},
+            **{f"{key}_ci95": value["ci95"] for key, value in values.items()},
+            "by_seed": {key: value["by_seed"] for key, value in values.items()},
+        }
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences over seeds; none of the validation texts, which chose what is compared."""

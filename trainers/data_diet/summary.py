@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hf_fairness.record import Arm, Declared, Role, Table, mapping, number
-from hf_fairness.report.text import format_interval, format_number, format_percent
+from hf_fairness.report.text import ABSENT, format_interval, format_number, format_percent
 from hf_fairness.scores import flips, groups
 from hf_fairness.scores.auc import MEASURES as ON_ALL_TEXTS
 from hf_fairness.trainers.data_diet.arguments import CONTROL, DataDietArguments
 from hf_fairness.trainers.data_diet.grid import BASELINES
 from hf_fairness.trainers.experiment import Plan
 
-VANILLA = "vanilla"
-#: Title and description of the rankings by which examples are kept.
-RANKINGS = {
+#: Title and description of what a search compares: the baselines, and the rankings by which examples are kept.
+ARMS = {
+    **BASELINES,
     "healthy_random": ("healthy random", "random examples, and the counterfactuals with the highest GE scores"),
     CONTROL: ("random", "random examples and random counterfactuals"),
     "unhealthy_random": ("unhealthy random", "random examples, and the counterfactuals with the lowest GE scores"),
@@ -73,7 +73,7 @@ BARS = {
 
 def title_of(arm: str) -> str:
     """A baseline or ranking as tables call it."""
-    return {**BASELINES, **RANKINGS}[arm][0]
+    return ARMS[arm][0]
 
 
 def plans(table: Mapping[str, Any], best: str | None) -> list[Plan]:
@@ -83,14 +83,12 @@ def plans(table: Mapping[str, Any], best: str | None) -> list[Plan]:
         table: of the search.
         best: the fairest ranking; None where no cell was within the limit.
     """
-    roles: dict[str, Role] = {VANILLA: "original", CONTROL: "control", **dict.fromkeys(list(BASELINES)[1:], "rival")}
-    if best is not None:
-        roles[best] = "method"
-    words = {**BASELINES, **RANKINGS}
+    roles: dict[str | None, Role] = {**dict.fromkeys(BASELINES, "rival"), "vanilla": "original", CONTROL: "control"}
+    roles[best] = "method"
     return [
         Plan(
-            Arm(name, title_of(name), roles.get(name, "variant"), words[name][1]),
-            against=tuple(other for other in table if other != name and (name == best or other in (VANILLA, "cda"))),
+            Arm(name, title_of(name), roles.get(name, "variant"), ARMS[name][1]),
+            against=tuple(other for other in table if other != name and (name == best or other in ("vanilla", "cda"))),
         )
         for name in table
     ]
@@ -156,9 +154,10 @@ def _tables(found: Mapping[str, Any]) -> Iterator[Table]:
     ]
     for name, line in found["table"].items():
         fractions = ("", "") if name in BASELINES else tuple(f"{line[key]:g}" for key in TRAINED_ON[:2])
-        changes = [number(line["auc_change"][part], "mean") for part in ("validation", "test")]
-        texts = [format_percent(change) or format_number(None) for change in changes]
-        rows.append((title_of(name), *fractions, f"{line['n_rows']:,.0f}", f"{line['share_of_cda']:.0%}", *texts))
+        changes = [
+            format_percent(number(line["auc_change"][part], "mean")) or ABSENT for part in ("validation", "test")
+        ]
+        rows.append((title_of(name), *fractions, f"{line['n_rows']:,.0f}", f"{line['share_of_cda']:.0%}", *changes))
     yield Table(
         "What was trained on",
         tuple(rows),
@@ -176,11 +175,12 @@ def _tables(found: Mapping[str, Any]) -> Iterator[Table]:
 
 def stability_table(stability: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rank correlations of the scores between seeds, epochs and models, as text."""
-    spread = {name: pairs for name, pairs in stability["by_seed"].items() if pairs is not None}
-    single = mapping(stability, "single_runs")
-    one = {f"GE after epoch {k}, against that used": v for k, v in enumerate(stability.get("by_epoch", []), start=1)}
-    one |= {f"GE of {name}, against that used": value for name, value in stability["by_model"].items()}
-    one |= {name.upper().replace(" ", " and "): value for name, value in stability["between"].items()}
+    single, epochs = mapping(stability, "single_runs"), enumerate(stability.get("by_epoch", []), start=1)
+    one = {
+        **{f"GE after epoch {epoch}, against that used": value for epoch, value in epochs},
+        **{f"GE of {name}, against that used": value for name, value in stability["by_model"].items()},
+        **{name.upper().replace(" ", " and "): value for name, value in stability["between"].items()},
+    }
     return [
         ("scores", "Spearman"),
         *(
@@ -188,7 +188,8 @@ def stability_table(stability: Mapping[str, Any]) -> list[tuple[str, ...]]:
                 f"{name.upper()} between seeds (mean, least, greatest)",
                 f"{pairs['mean']:.3f} ({pairs['least']:.3f} to {pairs['greatest']:.3f})",
             )
-            for name, pairs in spread.items()
+            for name, pairs in stability["by_seed"].items()
+            if pairs is not None
         ),
         *([("GE between single runs", f"{single['mean']:.3f}")] if single else []),
         *((name, format_number(value)) for name, value in one.items()),
@@ -200,7 +201,7 @@ def figures(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str,
 
     Source: Zayed et al. 2023, figures 2 to 4.
     """
-    drawn = {
+    curves = {
         name: {
             "kind": "lines",
             "title": f"All factual examples and a share of the counterfactual ones: {title}",
@@ -215,17 +216,20 @@ def figures(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str,
         }
         for key, (name, title) in CURVES.items()
     }
-    drawn["choices"] = {
-        "kind": "bars",
-        "title": "Change against the vanilla model",
-        "caption": "Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; test "
-        "texts. To the right: fairer, or a higher AUC.",
-        "x_label": "change against the vanilla model, %",
-        "format": "+.1f",
-        "rows": _changes(found["table"]),
+    drawn = {
+        **curves,
+        "choices": {
+            "kind": "bars",
+            "title": "Change against the vanilla model",
+            "caption": "Experiment 2: of every ranking the cell chosen on the validation texts, beside the baselines; "
+            "test texts. To the right: fairer, or a higher AUC.",
+            "x_label": "change against the vanilla model, %",
+            "format": "+.1f",
+            "rows": _changes(found["table"]),
+        },
+        "trade_off": _trade_off(found, arguments.max_auc_drop),
+        "stability": _by_epoch(found["stability"]),
     }
-    drawn["trade_off"] = _trade_off(found, arguments.max_auc_drop)
-    drawn["stability"] = _by_epoch(found["stability"])
     return {name: each for name, each in drawn.items() if each.get("series") or each.get("rows")}
 
 
@@ -235,20 +239,23 @@ def _ends(value: Mapping[str, Any]) -> list[float | None]:
 
 def _changes(table: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Change of each arm against the vanilla model, in per cent."""
-    bars = {title: place for title, place in BARS.items() if place[0] in table[VANILLA]["measures"]}
+    bars = {title: place for title, place in BARS.items() if place[0] in table["vanilla"]["measures"]}
 
     def change(arm: str, part: str, key: str) -> float | None:
-        value, base = (number(table[name]["measures"][part][key], "mean") for name in (arm, VANILLA))
+        value, base = (number(table[name]["measures"][part][key], "mean") for name in (arm, "vanilla"))
         return 100.0 * (value / base - 1.0) if value is not None and base else None
 
-    others = (arm for arm in table if arm != VANILLA)
-    return {title_of(arm): {title: change(arm, *place) for title, place in bars.items()} for arm in others}
+    changes = {title_of(arm): {title: change(arm, *place) for title, place in bars.items()} for arm in table}
+    return {title: each for title, each in changes.items() if title != "vanilla"}
 
 
 def _trade_off(found: Mapping[str, Any], limit: float) -> dict[str, Any]:
     """Change of AUC and paired parity of every cell of experiment 2, and of the baselines."""
-    lines = {title_of(name): line for name, line in found["table"].items() if name in BASELINES}
-    places = {title: _place(line["auc_change"]["test"], line["measures"]["test"]) for title, line in lines.items()}
+    places = {
+        title_of(name): _place(line["auc_change"]["test"], line["measures"]["test"])
+        for name, line in found["table"].items()
+        if name in BASELINES
+    }
     known = {title: place for title, place in places.items() if None not in place}
     series = {
         title_of(name): [_place(each["auc_change"], each["test"]) for each in cells]

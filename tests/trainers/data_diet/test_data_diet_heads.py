@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.heads import Heads
 
-SETTINGS = HeadSettings(hidden=7, num_train_epochs=3, per_device_train_batch_size=16, learning_rate=0.01, n_classes=3)
+SETTINGS = {
+    "hidden": 7, "num_train_epochs": 3, "per_device_train_batch_size": 16, "learning_rate": 0.01, "n_classes": 3
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def network(heads: Heads, index: int) -> torch.nn.Sequential:
 
 def test_gradients_are_those_of_autograd(texts):
     features, labels, _ = texts
-    heads = Heads([3, 4], 5, SETTINGS)
+    heads = Heads([3, 4], 5, **SETTINGS)
     inputs = torch.from_numpy(np.stack([features[:16], features[16:32]]))
     targets = torch.from_numpy(np.stack([labels[:16], labels[16:32]]))
     weights = torch.full((2, 16, 1), 1 / 16)
@@ -52,7 +54,7 @@ def test_gradients_are_those_of_autograd(texts):
 
 def test_grand_is_the_length_of_autograds_gradient(texts):
     features, labels, rows = texts
-    heads = Heads([3, 4], 5, SETTINGS).fit(features, labels, rows)
+    heads = Heads([3, 4], 5, **SETTINGS).fit(features, labels, rows)
     found = heads.grand(features, labels)
     for index in range(2):
         layers = network(heads, index)
@@ -69,18 +71,15 @@ def test_grand_is_the_length_of_autograds_gradient(texts):
 def test_a_head_learns_the_same_beside_others_and_alone(texts):
     features, labels, rows = texts
     # The second set needs as many steps alone as beside the first: 73 and 80 rows are 5 batches of 16.
-    both = Heads([3, 4], 5, SETTINGS).fit(features, labels, rows)
-    alone = Heads([4], 5, SETTINGS).fit(features, labels, rows[1:])
+    both = Heads([3, 4], 5, **SETTINGS).fit(features, labels, rows)
+    alone = Heads([4], 5, **SETTINGS).fit(features, labels, rows[1:])
     np.testing.assert_allclose(both.logits(features)[1], alone.logits(features)[0], atol=1e-5)
     assert not np.allclose(both.logits(features)[0], both.logits(features)[1], atol=1e-2)
 
 
 def test_training_is_adam_on_the_cross_entropy(texts):
     features, labels, _ = texts
-    settings = HeadSettings(
-        hidden=7, num_train_epochs=4, per_device_train_batch_size=90, learning_rate=0.01, n_classes=3
-    )
-    heads = Heads([5], 5, settings)
+    heads = Heads([5], 5, **{**SETTINGS, "num_train_epochs": 4, "per_device_train_batch_size": 90})
     layers = network(heads, 0)
     heads.fit(features, labels, [np.arange(90)], decay=False)
     optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
@@ -95,7 +94,7 @@ def test_training_is_adam_on_the_cross_entropy(texts):
 
 def test_every_row_is_seen_once_an_epoch(texts):
     _, _, rows = texts
-    heads = Heads([3, 4], 5, SETTINGS)
+    heads = Heads([3, 4], 5, **SETTINGS)
     seen = [[], []]
     for batch, weights in heads._batches([torch.from_numpy(chosen) for chosen in rows], 5):
         assert weights.sum(dim=1).flatten().tolist() == pytest.approx([1.0, 1.0])
@@ -107,6 +106,6 @@ def test_every_row_is_seen_once_an_epoch(texts):
 def test_too_few_rows_are_refused(texts):
     features, labels, _ = texts
     with pytest.raises(ValueError, match="needs at least 6 rows"):
-        Heads([0, 1], 5, SETTINGS).fit(features, labels, [np.arange(90), np.arange(5)])
+        Heads([0, 1], 5, **SETTINGS).fit(features, labels, [np.arange(90), np.arange(5)])
     with pytest.raises(ValueError, match="Each of the 2 heads"):
-        Heads([0, 1], 5, SETTINGS).fit(features, labels, [np.arange(90)])
+        Heads([0, 1], 5, **SETTINGS).fit(features, labels, [np.arange(90)])

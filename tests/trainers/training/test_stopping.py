@@ -22,7 +22,7 @@ from hf_fairness.trainers import (
     train_pair_classifier,
     train_translator,
 )
-from hf_fairness.trainers.data_diet.heads import Heads, HeadSettings
+from hf_fairness.trainers.data_diet.heads import Heads
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator, train_generator
 from hf_fairness.trainers.training.stopping import DivergedError, all_finite, stop_when_diverged
@@ -128,7 +128,7 @@ def test_an_encoder_too(config, triples, tiny_bert, tmp_path):
 def test_heads_too():
     draws = np.random.default_rng(0)
     features, labels = draws.normal(size=(64, 8)).astype(np.float32), draws.integers(0, 2, 64)
-    heads = Heads([0, 1], 8, HeadSettings(num_train_epochs=3, learning_rate=math.inf))
+    heads = Heads([0, 1], 8, num_train_epochs=3, learning_rate=math.inf)
     with pytest.raises(DivergedError, match="after epoch 1 of 3"):
         heads.fit(features, labels, [np.arange(64)] * 2)
 
