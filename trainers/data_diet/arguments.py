@@ -17,20 +17,16 @@ from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
 
 #: The ranking that is the control of the others: as many examples, chosen by no score.
 CONTROL = "random"
-#: What experiment 1 ranks the counterfactuals by (figures 2 and 3), and the rankings of experiment 2 (table 3).
+#: What experiment 1 ranks the counterfactuals by (figures 2 and 3).
 FIRST = ("ge", "el2n", "grand", "forgetting", "random")
-SECOND = ("healthy_random", "random", "unhealthy_random", "vanilla_ge")
 #: Fairness measure by which fractions are chosen on the validation set.
 CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equalized_odds")
 #: Settings of whole models that heads on frozen features have not, as `transformers.TrainingArguments` calls them.
 OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "report_to")
-_COUNTS = (
-    *("n_init", "score_after_epochs", "per_device_train_batch_size", "hidden", "lora_r"),
-    "gradient_accumulation_steps",
-)
-NO_SWEEP = (
-    "the grid is the sweep of data-diet; give several values to --factual_fractions, --counterfactual_fractions, "
-    "--first_fractions or --rankings."
+#: What scores of examples depend on, beside the model and the texts.
+SCORED_BY = (
+    *("mode", "use_peft", "lora_r", "lora_alpha", "lora_dropout", *OF_TRAINER[:-1], "seeds", "n_init"),
+    *("score_after_epochs", "num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden"),
 )
 
 
@@ -139,8 +135,10 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         default_factory=lambda: [k / 10 for k in range(11)],
         metadata={"help": "Shares of the counterfactual examples (b) that experiment 1 tries; 0 and 1 are the ends."},
     )
+    #: The default is table 3.
     rankings: list[str] = field(
-        default_factory=lambda: list(SECOND), metadata={"help": f"Rankings of experiment 2, of {', '.join(RANKINGS)}."}
+        default_factory=lambda: ["healthy_random", CONTROL, "unhealthy_random", "vanilla_ge"],
+        metadata={"help": f"Rankings of experiment 2, of {', '.join(RANKINGS)}."},
     )
     counterfactual_base: str = field(
         default=DEFAULT_BASE,
@@ -193,13 +191,20 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         whole = [name for name in ("use_peft", *OF_TRAINER) if getattr(self, name) != getattr(type(self), name)]
         unknown = sorted(set(self.rankings) - set(RANKINGS))
         wrong = {
-            f"--sweep: {NO_SWEEP}": self.sweep,
+            "--sweep: the grid is the sweep of data-diet; give several values to --factual_fractions, "
+            "--counterfactual_fractions, --first_fractions or --rankings.": self.sweep,
             **{
                 f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.": getattr(self, name)
                 not in known
                 for name, known in (("mode", ("fast", "full")), ("counterfactual_base", BASES), ("select_by", CRITERIA))
             },
-            **{f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1 for name in _COUNTS},
+            **{
+                f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1
+                for name in (
+                    *("n_init", "score_after_epochs", "per_device_train_batch_size", "hidden", "lora_r"),
+                    "gradient_accumulation_steps",
+                )
+            },
             **{
                 f"{name} is {getattr(self, name)}, expected numbers from 0 to 1.": not getattr(self, name)
                 or any(not 0.0 <= value <= 1.0 for value in getattr(self, name))
@@ -238,8 +243,5 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         return list(range(self.seed, self.seed + self.n_seeds))
 
     def scored_by(self) -> list[Any]:
-        """What scores of examples depend on, beside the model and the texts."""
-        training = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden")
-        lora = ("use_peft", "lora_r", "lora_alpha", "lora_dropout")
-        names = ("mode", *lora, *OF_TRAINER[:-1], "seeds", "n_init", "score_after_epochs", *training)
-        return [getattr(self, name) for name in names]
+        """The settings that scores of examples depend on."""
+        return [getattr(self, name) for name in SCORED_BY]

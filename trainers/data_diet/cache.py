@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,6 @@ def remembered(path: Path, compute: Callable[[], Scores]) -> Scores:
 
 def arguments_key(args: TrainingArguments) -> str:
     """Content key of the training arguments that matter for what is learned, and of the number of processes."""
-    given: Mapping[str, Any] = args.to_dict()
     settings = DataDietSettings().diet()
-    matter = {k: v for k, v in given.items() if not k.startswith(NO_MATTER) and k not in settings}
+    matter = {k: v for k, v in args.to_dict().items() if not k.startswith(NO_MATTER) and k not in settings}
     return content_key(json.dumps(matter, sort_keys=True, default=str), args.world_size)

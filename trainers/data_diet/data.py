@@ -38,12 +38,10 @@ class Split:
         counterfactuals: of each text; the text itself where there is none to use.
         changed: whether there is one.
         labels: class numbers.
-        counts: sizes, where the counterfactuals come from ("given" or "swapped"), and how many swaps the quality filter
-            left out, for the report.
-        versions: what the two texts of a pair are called: the two groups that swaps lead between, or else "original"
-            and "counterfactual".
-        place: per example 0 where the text is the first of these versions, 1 where its counterfactual is; -1 where the
-            swap changes no majority of group words, or nothing.
+        counts: for the report: sizes, where the counterfactuals come from ("given" or "swapped"), how many swaps the
+            quality filter left out, and what the two texts of a pair are called.
+        place: per example 0 where the text is about the first of the two groups that swaps lead between, 1 where its
+            counterfactual is; -1 where the swap changes no majority of group words, or nothing.
     """
 
     texts: list[str]
@@ -51,17 +49,7 @@ class Split:
     changed: NDArray[np.bool_]
     labels: NDArray[np.int64]
     counts: dict[str, Any]
-    versions: tuple[str, str]
     place: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupTexts:
-    """Different texts about different groups, for the group metrics."""
-
-    texts: list[str]
-    groups: NDArray[Any]
-    labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +57,22 @@ class DietData:
     """Everything that a search reads.
 
     Training rows are numbered in one pool: the n texts, their n counterfactuals, and the n texts without terms.
+
+    Attributes:
+        train: what is trained on.
+        validation: what fractions are chosen on.
+        test: what is reported on.
+        groups: ``text``, ``group`` and ``label`` of different texts about different groups, for the group metrics.
+        classes: names of the labels.
+        positive: place of the positive class.
+        attribute: whose terms are swapped.
+        names: whether given names are swapped too.
     """
 
     train: Split
     validation: Split
     test: Split
-    groups: GroupTexts | None
+    groups: Dataset | None
     classes: list[str]
     positive: int
     attribute: Attribute
@@ -89,7 +87,7 @@ class DietData:
         """Sizes of the sets, and labels."""
         return {
             **{name: getattr(self, name).counts for name in ("train", "validation", "test")},
-            "groups": None if self.groups is None else {"n": len(self.groups.texts)},
+            "groups": None if self.groups is None else {"n": len(self.groups)},
             "classes": self.classes,
             "positive_label": self.classes[self.positive],
         }
@@ -111,7 +109,7 @@ class DietData:
             "validation_counterfactual": self.validation.counterfactuals,
             "test": self.test.texts,
             "test_counterfactual": self.test.counterfactuals,
-            **({} if self.groups is None else {"groups": self.groups.texts}),
+            **({} if self.groups is None else {"groups": self.groups["text"][:]}),
         }
         return {name: self.blind(texts) for name, texts in found.items()} if blind else found
 
@@ -126,9 +124,11 @@ class DietData:
 
     def measured_key(self) -> str:
         """Content key of what models are measured on, and by what."""
-        splits = [[each.texts, each.counterfactuals, each.labels] for each in (self.validation, self.test)]
-        groups = [] if self.groups is None else [self.groups.texts, self.groups.groups.tolist(), self.groups.labels]
-        return content_key(*splits, groups, [self.attribute.digest, self.names, self.positive])
+        return content_key(
+            *([each.texts, each.counterfactuals, each.labels] for each in (self.validation, self.test)),
+            [] if self.groups is None else self.groups,
+            [self.attribute.digest, self.names, self.positive],
+        )
 
     def rows(self, factual: NDArray[np.bool_], counterfactual: NDArray[np.bool_]) -> Rows:
         """Rows of the pool for the examples and the counterfactuals that are kept."""
@@ -197,11 +197,12 @@ def prepare(
     groups = None
     if group_dataset is not None:
         members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
-        groups = GroupTexts(list(map(str, texts["group"])), np.array(list(map(str, members))), numbers["group"])
+        columns = {"text": map(str, texts["group"]), "group": map(str, members)}
+        groups = Dataset.from_dict({**{key: list(each) for key, each in columns.items()}, "label": numbers["group"]})
     parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items() if name != "group"}
     if missing := [name for name in ("validation", "test") if name not in sets]:
-        pairs = zip(numbers["train"], texts["train"], strict=True)
-        strata = [f"{label} {attribute.polarity(str(text))}" for label, text in pairs]
+        about = (attribute.polarity(str(text)) for text in texts["train"])
+        strata = [f"{label} {group}" for label, group in zip(numbers["train"], about, strict=True)]
         parts |= {name: ("train", rows) for name, rows in _hold_out(strata, missing, arguments.seed).items()}
     splits = {
         name: _split(sets[source].select(rows), numbers[source][rows], text_column, attribute, names, arguments)
@@ -231,22 +232,20 @@ def _column(rows: Dataset, column: str, name: str, flag: str) -> list[Any]:
 
 
 def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column") -> list[Label]:
-    values = _column(rows, column, name, flag)
-    return read_labels(
-        values, f"Column {column!r} of the {name} set", names=getattr(rows.features[column], "names", None)
-    )
+    values, names = _column(rows, column, name, flag), getattr(rows.features[column], "names", None)
+    return read_labels(values, f"Column {column!r} of the {name} set", names=names)
 
 
-def _positive(classes: Sequence[str], wanted: str | None, names: Sequence[str] | None) -> int:
+def _positive(classes: list[str], wanted: str | None, names: Sequence[str] | None) -> int:
     """Place of the positive class; of a ClassLabel its number names it too."""
     if wanted is None and len(classes) > 2:
         raise ValueError(f"With the labels {', '.join(classes)}, say which is positive: --positive_label.")
     wanted = classes[-1] if wanted is None else wanted
-    if names is not None and wanted not in classes and wanted.isdecimal() and int(wanted) < len(names):
-        wanted = names[int(wanted)]
-    if wanted not in classes:
+    numbered = {str(number): name for number, name in enumerate(names or ())}
+    name = wanted if wanted in classes else numbered.get(wanted)
+    if name not in classes:
         raise ValueError(f"--positive_label is {wanted!r}; the labels are {', '.join(classes)}.")
-    return list(classes).index(wanted)
+    return classes.index(name)
 
 
 def _split(
@@ -276,17 +275,20 @@ def _split(
         "changed_share": float(pairs.changed.mean()),
         "counterfactuals": "given" if given else "swapped",
         "n_rejected_swaps": sum(map(bool, rejected)),
-        "versions": list(versions),
+        "versions": versions,
         "n_versions": int((place >= 0).sum()),
         "labels": np.bincount(labels).tolist(),
     }
-    return Split(texts, others, pairs.changed, labels, counts, versions, place)
+    return Split(texts, others, pairs.changed, labels, counts, place)
 
 
 def _versions(
     texts: Sequence[str], counterfactuals: Sequence[str], changed: NDArray[np.bool_], attribute: Attribute
-) -> tuple[tuple[str, str], NDArray[np.int64]]:
-    """Names of the versions, and which of them each text is, by the group that most of its terms belong to."""
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the versions, and which of them each text is, by the group that most of its terms belong to.
+
+    The names are those of the two groups that swaps lead between, or else "original" and "counterfactual".
+    """
     pairs = {}
     for row in np.flatnonzero(changed).tolist():
         pair = attribute.polarity(texts[row]), attribute.polarity(counterfactuals[row])
@@ -294,6 +296,6 @@ def _versions(
             pairs[row] = pair
     groups = sorted({group for pair in pairs.values() for group in pair})
     if len(groups) != 2:
-        return ("original", "counterfactual"), np.where(changed, 0, -1)
+        return ["original", "counterfactual"], np.where(changed, 0, -1)
     place = [groups.index(pairs[row][0]) if row in pairs else -1 for row in range(len(texts))]
-    return (groups[0], groups[1]), np.array(place)
+    return groups, np.array(place)

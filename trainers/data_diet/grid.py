@@ -7,11 +7,12 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from datasets import Dataset
 
 from hf_fairness.runs import atomic_write_json
 from hf_fairness.scores import flips
@@ -19,9 +20,11 @@ from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.flips import counterfactual_flip
 from hf_fairness.scores.groups import equalized_odds
 from hf_fairness.scores.rankings import RANKINGS, keep
+from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet.arguments import CONTROL, FIRST, DataDietArguments
-from hf_fairness.trainers.data_diet.data import DietData, GroupTexts, Rows, Split
+from hf_fairness.trainers.data_diet.data import DietData, Rows, Split
 from hf_fairness.trainers.data_diet.learners import Learner
+from hf_fairness.trainers.data_diet.pruned import Scores
 from hf_fairness.utils import FairnessWarning, progress
 
 logger = logging.getLogger(__name__)
@@ -37,10 +40,6 @@ BASELINES = {
         "trained on as many texts of each group within each label, those of smaller groups repeated",
     ),
 }
-
-#: Score name -> values of every seed, shape (seeds, n).
-Scores = Mapping[str, NDArray[np.float64]]
-Probabilities = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,10 @@ def experiments(arguments: DataDietArguments) -> dict[str, dict[str, list[Cell]]
 
 def all_cells(arguments: DataDietArguments) -> list[Cell]:
     """Every cell once, the baselines first."""
-    named = [Cell(name, 1.0, float(name == "cda")) for name in BASELINES]
-    rest = [each for rankings in experiments(arguments).values() for cells in rankings.values() for each in cells]
-    return list(dict.fromkeys([*named, *rest]))
+    found = [Cell(name, 1.0, float(name == "cda")) for name in BASELINES]
+    for rankings in experiments(arguments).values():
+        found.extend(chain(*rankings.values()))
+    return list(dict.fromkeys(found))
 
 
 def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, base: str) -> Rows:
@@ -107,7 +107,7 @@ def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, b
     Args:
         cell: what to keep.
         diet: the texts.
-        scores: of every seed.
+        scores: by name those of every seed, shape (seeds, n).
         index: place of the seed in the scores.
         seed: of everything that is random.
         base: what b is a share of.
@@ -180,7 +180,7 @@ def run_cell(
     return {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
 
 
-def measure(diet: DietData, probabilities: Mapping[str, Probabilities]) -> dict[str, dict[str, list[float | None]]]:
+def measure(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, dict[str, list[float | None]]]:
     """Paired metrics and AUC on validation and test texts, group metrics on the texts of groups.
 
     Args:
@@ -199,7 +199,7 @@ def measure(diet: DietData, probabilities: Mapping[str, Probabilities]) -> dict[
     return {name: {key: [one[key] for one in each] for key in each[0]} for name, each in found.items()}
 
 
-def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[str, float | None]:
+def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, float | None]:
     """Measures of one model on texts and their counterfactuals.
 
     Parity, opportunity and odds compare the versions about one group with the versions about the other: between texts
@@ -209,10 +209,7 @@ def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[
     hits = [(p.argmax(axis=1) == positive).astype(int) for p in pair]
     chances = [p[:, positive] for p in pair]
     truth, first, known = (split.labels == positive).astype(int), split.place == 0, (split.place >= 0).astype(int)
-    by_group = {
-        split.versions[0]: np.where(first, hits[0], hits[1]),
-        split.versions[1]: np.where(first, hits[1], hits[0]),
-    }
+    by_group = {"one": np.where(first, hits[0], hits[1]), "other": np.where(first, hits[1], hits[0])}
     names = ("original", "counterfactual")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # what is undefined stays None
@@ -233,10 +230,13 @@ def _paired(pair: Sequence[Probabilities], split: Split, positive: int) -> dict[
     }
 
 
-def _group(probabilities: Probabilities, groups: GroupTexts, positive: int) -> dict[str, float | None]:
+def _group(probabilities: Floats, groups: Dataset, positive: int) -> dict[str, float | None]:
     """Measures of one model on texts of different groups."""
-    hits, truth = (probabilities.argmax(axis=1) == positive).astype(int), (groups.labels == positive).astype(int)
-    odds = equalized_odds(hits, truth, groups.groups, n_bootstrap=0)
+    hits, truth = (
+        (probabilities.argmax(axis=1) == positive).astype(int),
+        (np.array(groups["label"]) == positive).astype(int),
+    )
+    odds = equalized_odds(hits, truth, groups["group"][:], n_bootstrap=0)
     compared = {"demographic_parity": "positive_rate", "equal_opportunity_1": "true_positive_rate"}
     return {
         **{key: 1.0 - float(np.ptp([each[name] for each in odds["rates"].values()])) for key, name in compared.items()},

@@ -72,7 +72,6 @@ class Heads:
         labels: NDArray[Any],
         rows: Sequence[NDArray[np.intp]],
         *,
-        decay: bool = True,
         after_epoch: Callable[[Heads, int], object] | None = None,
     ) -> Heads:
         """Train every head on its own rows.
@@ -84,7 +83,6 @@ class Heads:
             features: shape (n, width), shared by all heads.
             labels: class of each row, shape (n,).
             rows: for each head the rows that it is trained on.
-            decay: whether the learning rate falls to 0; a short run that is to show an early state keeps it.
             after_epoch: called with the heads and the number of epochs done.
 
         Returns:
@@ -103,12 +101,11 @@ class Heads:
         inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
         own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
         optimizer = torch.optim.Adam(self.parameters, lr=self.learning_rate, foreach=True)
-        rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0 if decay else 1.0, total_iters=steps * self.epochs)
+        rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps * self.epochs)
         for epoch in range(self.epochs):
             for batch, weights in self._batches(own, steps):
-                gradients = self.gradients(inputs[batch], targets[batch], weights)
-                for parameter, gradient in zip(self.parameters, gradients, strict=True):
-                    parameter.grad = gradient
+                for place, gradient in enumerate(self.gradients(inputs[batch], targets[batch], weights)):
+                    self.parameters[place].grad = gradient
                 optimizer.step()
                 rate.step()
             if not all_finite(self.parameters):
@@ -141,8 +138,7 @@ class Heads:
             One tensor per parameter.
         """
         hidden, logits = self._forward(inputs)
-        errors, back = self._errors(hidden, logits, targets)
-        errors, back = errors * weights, back * weights
+        errors, back = (each * weights for each in self._errors(hidden, logits, targets))
         return [
             torch.bmm(inputs.transpose(1, 2), back),
             back.sum(dim=1, keepdim=True),

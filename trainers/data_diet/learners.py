@@ -19,6 +19,7 @@ from hf_fairness.measure.classifier import importance
 from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, remove_left_overs
 from hf_fairness.scores.importance import el2n, forgetting, ge
+from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet.arguments import OF_TRAINER, DataDietArguments
 from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.heads import Heads
@@ -28,8 +29,6 @@ from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
 from hf_fairness.utils import progress
 
-Values = NDArray[np.float64]
-Vectors = NDArray[np.float32]
 FEATURES = "features.npy"
 #: What a saved head was trained on.
 HEAD = "head.json"
@@ -37,7 +36,7 @@ HEAD = "head.json"
 SHORT_RUNS = 1000
 
 
-def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, Values]:
+def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, Floats]:
     """Scores of the factual examples, for every seed averaged over short runs of its own.
 
     The runs are trained on the factual examples with the schedule of a whole training. GE, EL2N and GraNd are
@@ -53,16 +52,18 @@ def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, 
     """
     n = arguments.n_init
     runs = [SHORT_RUNS * (seed + 1) + number for seed in arguments.seeds for number in range(n)]
-    starts = progress(range(0, len(runs), learner.stack), "Scoring runs")
-    parts = [learner.score(runs[start : start + learner.stack]) for start in starts]
+    stacks = [runs[start : start + learner.stack] for start in range(0, len(runs), learner.stack)]
+    parts = [learner.score(stack) for stack in progress(stacks, "Scoring runs")]
     each = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     by_epoch = {"ge_epochs": each.pop("ge_epochs").mean(axis=0)} if "ge_epochs" in each else {}
     means = {name: values.reshape(-1, n, values.shape[1]).mean(axis=1) for name, values in each.items()}
     return {**means, "ge_runs": each["ge"], **by_epoch}
 
 
-def encode(model: str, texts: Sequence[str], *, device: str | None, cached: Path | None) -> tuple[Vectors, bool]:
-    """Vectors of texts, float32, and whether they were encoded now.
+def encode(
+    model: str, texts: Sequence[str], *, device: str | None, cached: Path | None
+) -> tuple[NDArray[np.float32], bool]:
+    """NDArray[np.float32] of texts, float32, and whether they were encoded now.
 
     Args:
         model: an encoder.
@@ -87,7 +88,6 @@ class HeadLearner:
     Args:
         diet: texts and labels.
         arguments: of the search.
-        name: of the encoder, for saved heads.
         texts: every text of the search.
         vectors: of the texts, shape (n, width).
 
@@ -98,9 +98,9 @@ class HeadLearner:
     stack: ClassVar[int] = 10
 
     def __init__(
-        self, diet: DietData, arguments: DataDietArguments, name: str, texts: Sequence[str], vectors: Vectors
+        self, diet: DietData, arguments: DataDietArguments, texts: Sequence[str], vectors: NDArray[np.float32]
     ) -> None:
-        self.diet, self.arguments, self.name = diet, arguments, name
+        self.diet, self.arguments = diet, arguments
         place = {text: number for number, text in enumerate(texts)}
         self.inputs = vectors[[place[text] for text in diet.pool]]
         self.measured = {
@@ -123,7 +123,7 @@ class HeadLearner:
             learning_rate=1e-3 if a.learning_rate is None else a.learning_rate,
         ).fit(self.inputs, self.diet.pool_labels, rows, after_epoch=look)
 
-    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
+    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Floats]:
         """Train a head per seed on its rows of the pool.
 
         Returns:
@@ -136,21 +136,21 @@ class HeadLearner:
         """Train a head and write it as safetensors beside what it was trained on; :class:`HeadClassifier` reads it."""
         from safetensors.torch import save_file
 
+        encoder = self.arguments.model_name_or_path
         save_file(self._fit([rows], [seed]).select(0), folder / "head.safetensors")
-        atomic_write_json(folder / HEAD, {"encoder": self.name, "classes": self.diet.classes, "seed": seed})
+        atomic_write_json(folder / HEAD, {"encoder": encoder, "classes": self.diet.classes, "seed": seed})
 
-    def score(self, runs: Sequence[int]) -> dict[str, Values]:
+    def score(self, runs: Sequence[int]) -> dict[str, Floats]:
         """Scores of the factual examples by short runs with these seeds, shape (runs, n); see :func:`example_scores`.
 
         ``ge_epochs``: GE after every epoch, shape (runs, epochs, n).
         """
-        diet, n = self.diet, self.diet.n
-        changed, labels = diet.train.changed, diet.train.labels
+        n, changed, labels = self.diet.n, self.diet.train.changed, self.diet.train.labels
         factual, flipped = self.inputs[:n], self.inputs[n : 2 * n][changed]
         correct, by_epoch, found = [], [], {}
 
         def look(heads: Heads, epoch: int) -> None:
-            logits, others = heads.logits(factual), np.zeros((len(runs), n, len(diet.classes)))
+            logits, others = heads.logits(factual), np.zeros((len(runs), n, len(self.diet.classes)))
             others[:, changed] = heads.logits(flipped)
             correct.append(logits.argmax(axis=-1) == labels)
             by_epoch.append(np.stack([ge(one, other, changed) for one, other in zip(logits, others, strict=True)]))
@@ -216,14 +216,11 @@ class FullLearner:
         size = times * self.arguments.per_device_train_batch_size
         return importance.logits_of(model, texts, tokenizer=tokenizer, batch_size=size, show_progress=False)
 
-    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Values]:
+    def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Floats]:
         """The same as :meth:`HeadLearner.probabilities`, one model after the other."""
-        texts = self.diet.measured(blind=blind)
-        found: dict[str, list[NDArray[Any]]] = {name: [] for name in texts}
-        for trained in map(self._train, rows, seeds):
-            for name, each in texts.items():
-                found[name].append(self._logits(*trained, each, 4))
-        return {name: softmax(np.array(logits, dtype=np.float64), axis=-1) for name, logits in found.items()}
+        texts, models = self.diet.measured(blind=blind), map(self._train, rows, seeds)
+        logits = [{name: self._logits(*trained, each, 4) for name, each in texts.items()} for trained in models]
+        return {name: softmax(np.stack([each[name] for each in logits]), axis=-1) for name in texts}
 
     def save(self, rows: Rows, seed: int, folder: Path) -> None:
         """Train a model and write all of it, which opens wherever the base model is; adapters lie beside it."""
@@ -233,7 +230,7 @@ class FullLearner:
         if self.arguments.use_peft:
             merge_adapters(model, folder)
 
-    def score(self, runs: Sequence[int]) -> dict[str, Values]:
+    def score(self, runs: Sequence[int]) -> dict[str, Floats]:
         """The same as :meth:`HeadLearner.score`, of a single run."""
         train, a, correct, found = self.diet.train, self.arguments, [], {}
         table = Dataset.from_dict(

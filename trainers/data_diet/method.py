@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from datasets import ClassLabel, Dataset
-from numpy.typing import NDArray
 
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
@@ -35,7 +34,7 @@ from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores import flips
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.trainers.data_diet import summary
-from hf_fairness.trainers.data_diet.arguments import NO_SWEEP, DataDietArguments
+from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 from hf_fairness.trainers.data_diet.choice import cautions, stability, summarize
 from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare
 from hf_fairness.trainers.data_diet.grid import Cell, all_cells, rows_of, run_grid
@@ -48,7 +47,7 @@ from hf_fairness.trainers.data_diet.learners import (
     encode,
     example_scores,
 )
-from hf_fairness.trainers.data_diet.pruned import Pruned, unpack_arrays
+from hf_fairness.trainers.data_diet.pruned import Pruned, Scores, unpack_arrays
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
 
@@ -57,7 +56,6 @@ logger = logging.getLogger(__name__)
 SCORES = "scores.npz"
 #: What the card of a model shows it on.
 EXAMPLE = "She was kind."
-Scores = dict[str, NDArray[np.float64]]
 
 
 def run_data_diet(
@@ -107,7 +105,6 @@ class DataDiet(Method):
     ideal = "parities, opportunities and odds 1; flip rate and probability change 0; AUC 1"
     direction = "parities, opportunities, odds, AUC: lower is worse; flip rate, probability change: higher"
     all_seeds_at_once = True
-    no_sweep = NO_SWEEP
 
     def prepare(self) -> None:
         """Score the examples, train and measure the grid, choose cells, and say what must be known of the choice."""
@@ -117,10 +114,12 @@ class DataDiet(Method):
         self.scores = self._scores("scores", a.model_name_or_path, lambda: self.learner)
         results = self._grid()
         chosen = summarize(results, a, self.diet.n)
-        others = {}
-        for number, name in enumerate(a.stability_models or []):
-            scores = self._scores(f"stability_{number}", name, partial(self._heads, f"features_{number}", name))
-            others[str(shown_name(name))] = scores["ge"].mean(axis=0)
+        others = {
+            str(shown_name(name)): self._scores(
+                f"stability_{number}", name, partial(self._heads, f"features_{number}", name)
+            )["ge"].mean(axis=0)
+            for number, name in enumerate(a.stability_models or [])
+        }
         #: What the search found.
         self.search: dict[str, Any] = {
             "data": self.diet.counts(),
@@ -143,9 +142,8 @@ class DataDiet(Method):
     @cached_property
     def learner(self) -> Learner:
         """Small heads, or whole models; made when the first stage needs it."""
-        if self.arguments.mode == "full":
-            return FullLearner(self.diet, self.arguments)
-        return self._heads("features", self.arguments.model_name_or_path)
+        a = self.arguments
+        return FullLearner(self.diet, a) if a.mode == "full" else self._heads("features", a.model_name_or_path)
 
     def _heads(self, stage: str, model: str) -> HeadLearner:
         """Heads on the vectors of all texts by an encoder, every distinct text encoded once."""
@@ -160,7 +158,7 @@ class DataDiet(Method):
             return {"n": len(texts), "n_encoded": len(texts) * now, "width": vectors.shape[1]}
 
         self.run.stage(stage, work, inputs=[key])
-        return HeadLearner(self.diet, a, model, texts, np.load(self.run.folder(stage) / FEATURES))
+        return HeadLearner(self.diet, a, texts, np.load(self.run.folder(stage) / FEATURES))
 
     def _scores(self, stage: str, model: str, learner: Callable[[], Learner]) -> Scores:
         """Importance of the factual examples by seed, which no text that is measured has a part in."""
@@ -206,10 +204,10 @@ class DataDiet(Method):
             logger.info("Training the chosen cell: %s.", line["cell"])
             rows, n = self.chosen_rows, self.diet.n
             self.learner.save(rows, self.seed, folder)
-            pool = np.concatenate([np.arange(n), n + np.flatnonzero(self.diet.train.changed)])
+            kept = np.isin([*range(n), *(n + np.flatnonzero(self.diet.train.changed))], rows)
             report = {"cell": line["cell"], "kept_rows": len(rows), "kept_counterfactuals": int((rows >= n).sum())}
             scores = {each: values[0] for each, values in self.scores.items() if not each.startswith("ge_")}
-            Pruned(np.isin(pool, rows), scores, report).save(folder)
+            Pruned(kept, scores, report).save(folder)
             return report
 
         inputs = [self.run.key("scores"), line["cell"], self.arguments.counterfactual_base, self.diet.classes]
@@ -227,8 +225,13 @@ class DataDiet(Method):
         """Test texts, texts of different groups, and the validation texts."""
         test = _Texts("test", summary.PAIRED, search=self.search)
         chose = replace(test, name="validation", title=summary.SETS["validation"], part="validation", compared=False)
-        groups = replace(test, name="groups", declared=summary.GROUPS, title=summary.SETS["groups"])
-        groups.part = "validation" if summary.by_groups(self.arguments) else "test"
+        groups = replace(
+            test,
+            name="groups",
+            declared=summary.GROUPS,
+            title=summary.SETS["groups"],
+            part="validation" if summary.by_groups(self.arguments) else "test",
+        )
         return [test, *([] if self.diet.groups is None else [groups]), chose]
 
     def extras(self, found: Found) -> dict[str, Any]:

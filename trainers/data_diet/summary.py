@@ -57,6 +57,11 @@ RANDOM_IS_BEST = (
     "The fairest ranking is the random one, which is the control of all others: choosing examples by their scores adds "
     "nothing here."
 )
+#: Where they are the texts of groups that chose.
+TOO_FAVOURABLE = (
+    "The fractions were chosen by a measure on the texts of different groups: what stands here of these texts is too "
+    "favourable for the rankings."
+)
 #: Of a chosen cell; of a baseline the last two.
 TRAINED_ON = ("factual_fraction", "counterfactual_fraction", "n_rows", "share_of_cda")
 #: Measures of test texts that the curves of experiment 1 show: names of the pictures, and of the axes.
@@ -111,24 +116,19 @@ def told(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str, An
         found: what the search found.
         arguments: of the search.
     """
-    best, cautions = found["best"], list(found["cautions"])
-    if best is not None and by_groups(arguments):
-        cautions.append(
-            "The fractions were chosen by a measure on the texts of different groups: what stands here of these texts "
-            "is too favourable for the rankings."
-        )
-    absent = [f"The baseline {title_of(name)}: {reason}" for name, reason in found["skipped"].items()]
-    if found["data"]["groups"] is None:
-        absent.append("Texts of different groups (group metrics): none were given")
+    best, groupless = found["best"], found["data"]["groups"] is None
     return {
         "subject": {"attribute": arguments.attribute, "language": arguments.language}
         | {key: found["data"][key] for key in ("positive_label", "classes")},
         "task": "text-classification",
         "outcome": _outcome(found, arguments),
-        "cautions": tuple(cautions),
+        "cautions": (*found["cautions"], *([TOO_FAVOURABLE] if best and by_groups(arguments) else [])),
         "no_control": RANDOM_IS_BEST if best and best["ranking"] == CONTROL else "",
         "tables": tuple(_tables(found)),
-        "not_measured": tuple(absent),
+        "not_measured": (
+            *(f"The baseline {title_of(name)}: {reason}" for name, reason in found["skipped"].items()),
+            *(["Texts of different groups (group metrics): none were given"] if groupless else []),
+        ),
     }
 
 
@@ -239,14 +239,22 @@ def _ends(value: Mapping[str, Any]) -> list[float | None]:
 
 def _changes(table: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Change of each arm against the vanilla model, in per cent."""
-    bars = {title: place for title, place in BARS.items() if place[0] in table["vanilla"]["measures"]}
-
-    def change(arm: str, part: str, key: str) -> float | None:
-        value, base = (number(table[name]["measures"][part][key], "mean") for name in (arm, "vanilla"))
-        return 100.0 * (value / base - 1.0) if value is not None and base else None
-
-    changes = {title_of(arm): {title: change(arm, *place) for title, place in bars.items()} for arm in table}
-    return {title: each for title, each in changes.items() if title != "vanilla"}
+    means = {
+        arm: {
+            title: number(line["measures"][part][key], "mean")
+            for title, (part, key) in BARS.items()
+            if part in line["measures"]
+        }
+        for arm, line in table.items()
+    }
+    vanilla = means.pop("vanilla")
+    return {
+        title_of(arm): {
+            title: 100.0 * (value / base - 1.0) if value is not None and base else None
+            for (title, value), base in zip(each.items(), vanilla.values(), strict=True)
+        }
+        for arm, each in means.items()
+    }
 
 
 def _trade_off(found: Mapping[str, Any], limit: float) -> dict[str, Any]:
@@ -279,8 +287,7 @@ def _trade_off(found: Mapping[str, Any], limit: float) -> dict[str, Any]:
 
 def _place(change: Mapping[str, Any], measures: Mapping[str, Any]) -> list[float | None]:
     """Change of AUC in per cent, and paired parity."""
-    mean = change["mean"]
-    return [None if mean is None else 100 * mean, measures["counterfactual_parity"]["mean"]]
+    return [None if change["mean"] is None else 100 * change["mean"], measures["counterfactual_parity"]["mean"]]
 
 
 def _by_epoch(stability: Mapping[str, Any]) -> dict[str, Any]:

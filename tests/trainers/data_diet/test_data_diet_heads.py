@@ -81,12 +81,14 @@ def test_training_is_adam_on_the_cross_entropy(texts):
     features, labels, _ = texts
     heads = Heads([5], 5, **{**SETTINGS, "num_train_epochs": 4, "per_device_train_batch_size": 90})
     layers = network(heads, 0)
-    heads.fit(features, labels, [np.arange(90)], decay=False)
+    heads.fit(features, labels, [np.arange(90)])
     optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+    rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=4)
     for _ in range(4):  # whole batches: their order does not matter
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(layers(torch.from_numpy(features)), torch.from_numpy(labels)).backward()
         optimizer.step()
+        rate.step()
     wanted = layers(torch.from_numpy(features)).detach().numpy()
     np.testing.assert_allclose(heads.logits(features)[0], wanted, atol=1e-4)
     assert heads.probabilities(features).sum(axis=-1) == pytest.approx(1.0)

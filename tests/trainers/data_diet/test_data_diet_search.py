@@ -64,6 +64,12 @@ def test_a_search_in_which_nothing_is_within_the_limit_ends_without_a_model(enco
     assert "nothing was chosen" in made["files"]["markdown"].read_text()
 
 
+def test_scores_are_compared_with_those_of_other_encoders(encoder, tmp_path):
+    settings = arguments(encoder, tmp_path / "out", **QUICK, stability_models=[encoder])
+    found = run_data_diet(settings, rows(200, 0), validation=rows(100, 1), test=rows(100, 2))
+    assert list(found["stability"]["by_model"].values()) == [1.0]  # it is the same one
+
+
 def test_without_the_control_no_examples_are_kept_at_random_alone(encoder, tmp_path):
     settings = arguments(encoder, tmp_path, **QUICK, control=False)
     made = run_data_diet(settings, rows(300, 0), validation=rows(100, 1), test=rows(100, 2))
