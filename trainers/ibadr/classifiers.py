@@ -47,8 +47,7 @@ class Classifiers:
     def matters(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What a training learns from its settings: not where it runs, and rows of all processes together."""
         found = {name: value for name, value in settings.items() if name not in NO_MATTER}
-        found["per_device_train_batch_size"] *= self.config.world_size
-        return found
+        return {**found, "per_device_train_batch_size": found["per_device_train_batch_size"] * self.config.world_size}
 
     def train(
         self,

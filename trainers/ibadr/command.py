@@ -81,10 +81,6 @@ def open_data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     }
 
 
-#: Splits to measure on, of challenge sets that have several.
-_TO_MEASURE = ("evaluation", "test", "validation")
-
-
 def _challenge(text: str) -> tuple[str, Any]:
     """Title and file of a published challenge set, or rows: of one's own, or as `build-dataset` wrote them."""
     from hf_fairness.measure.classifier.challenge_sets import CHALLENGE_SETS
@@ -102,7 +98,7 @@ def _challenge(text: str) -> tuple[str, Any]:
             raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
         if not any(path.rglob("*.parquet")) and path.suffix != ".parquet":
             return title, place
-    return title, open_dataset(place, split=None, prefer=_TO_MEASURE)
+    return title, open_dataset(place, split=None, prefer=("evaluation", "test", "validation"))
 
 
 def demo_data(seed: int) -> dict[str, Any]:

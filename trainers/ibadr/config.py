@@ -16,22 +16,27 @@ from hf_fairness.trainers.training.settings import refuse
 CONFIDENCES = ("generator", "shallow", "main")
 
 #: Settings of the parent that cannot be given, and why.
-_CHOSEN = "the weights of the main models are chosen by their accuracy on the validation rows after every epoch"
-_SAVED = "a training in progress is saved after every epoch, and removed when it has ended"
-_SHARDED = "several models are trained in one process, which a sharded engine does not take"
 REFUSED = {
-    **dict.fromkeys(("eval_strategy", "eval_steps", "eval_delay", "eval_on_start", "prediction_loss_only"), _CHOSEN),
-    **dict.fromkeys(("load_best_model_at_end", "metric_for_best_model", "greater_is_better"), _CHOSEN),
-    **dict.fromkeys(("save_strategy", "save_steps", "save_total_limit", "save_only_model"), _SAVED),
-    **dict.fromkeys(("restore_callback_states_from_checkpoint", "ignore_data_skip"), _SAVED),
-    "resume_from_checkpoint": "a killed run goes on by itself at its first unfinished stage (--resume)",
-    "max_steps": "the steps follow from the rows, which grow, and from --num_train_epochs",
-    "auto_find_batch_size": "the control is trained for as many steps of as many rows as the method",
-    "label_names": "it names columns for the Trainer; names of classes are given with --class_names",
-    **dict.fromkeys(("fsdp", "fsdp_config", "deepspeed", "parallelism_config"), _SHARDED),
+    name: why
+    for why, names in {
+        "the weights of the main models are chosen by their accuracy on the validation rows after every epoch": (
+            *("eval_strategy", "eval_steps", "eval_delay", "eval_on_start", "prediction_loss_only"),
+            *("load_best_model_at_end", "metric_for_best_model", "greater_is_better"),
+        ),
+        "a training in progress is saved after every epoch, and removed when it has ended": (
+            *("save_strategy", "save_steps", "save_total_limit", "save_only_model"),
+            *("restore_callback_states_from_checkpoint", "ignore_data_skip"),
+        ),
+        "a killed run goes on by itself at its first unfinished stage (--resume)": ("resume_from_checkpoint",),
+        "the steps follow from the rows, which grow, and from --num_train_epochs": ("max_steps",),
+        "the control is trained for as many steps of as many rows as the method": ("auto_find_batch_size",),
+        "it names columns for the Trainer; names of classes are given with --class_names": ("label_names",),
+        "several models are trained in one process, which a sharded engine does not take": (
+            *("fsdp", "fsdp_config", "deepspeed", "parallelism_config"),
+        ),
+    }.items()
+    for name in names
 }
-#: Schedules that need evaluations of every model that is trained.
-_WATCHING = ("reduce_lr_on_plateau", "greedy")
 #: Lowest and highest value, the same in words, and the settings that must lie between.
 _RANGES = (
     (1, math.inf, "1 or more", (
@@ -202,7 +207,7 @@ class IBADRConfig(TrainingArguments):
     def _check(self) -> None:
         refuse(self, REFUSED)
         schedule = SchedulerType(self.lr_scheduler_type).value
-        if schedule in _WATCHING:
+        if schedule in ("reduce_lr_on_plateau", "greedy"):  # they watch the evaluations of what is trained
             raise ValueError(
                 f"--lr_scheduler_type {schedule} cannot be set here: not every training is evaluated as it goes on."
             )

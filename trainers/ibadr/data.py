@@ -43,12 +43,12 @@ class PairTask:
     label_names: list[str]
     counts: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def train_key(self) -> str:
         """Content key of the training rows, their labels by number: names of labels change nothing that is learned."""
         return content_key(self.train, list(self.columns), len(self.label_names))
 
-    @property
+    @cached_property
     def validation_key(self) -> str:
         """Content key of the validation rows."""
         return content_key(self.validation, list(self.columns))

@@ -10,9 +10,6 @@ import torch
 from datasets import Dataset
 from torch.nn.utils.rnn import pad_sequence
 
-#: Why a sample could not be read.
-UNREADABLE = ("unended", "wrong_parts", "empty_text", "broken_text")
-
 
 class SampleFormat:
     """The special tokens of samples, in a tokenizer.
@@ -29,12 +26,15 @@ class SampleFormat:
         start: number of tokens before the first text, the same for all samples.
 
     Example:
-        >>> sorted(SampleFormat.tokens(n_labels=1, n_indicators=1))
-        ['<|bias-1|>', '<|end|>', '<|label-0|>', '<|next|>']
+        >>> from hf_fairness.demo.planted_models import planted_tokenizer
+        >>> layout = SampleFormat(planted_tokenizer(pairs=False), n_labels=1, n_texts=2, n_indicators=1)
+        >>> layout.tokenizer.decode(layout.prefix(1, 0) + layout.encode(["Anna has cups ."], ["Ben has cups ."])[0])
+        '<s> <|bias-1|> <|label-0|> anna has cups . <|next|> ben has cups . <|end|>'
     """
 
     def __init__(self, tokenizer: Any, *, n_labels: int, n_texts: int, n_indicators: int) -> None:
-        names = self.tokens(n_labels=n_labels, n_indicators=n_indicators)
+        indicators, labels = range(1, n_indicators + 1), range(n_labels)
+        names = [*(f"<|bias-{k}|>" for k in indicators), *(f"<|label-{k}|>" for k in labels), "<|next|>", "<|end|>"]
         tokenizer.add_tokens(names, special_tokens=True)
         self._ids: dict[str, int] = dict(zip(names, tokenizer.convert_tokens_to_ids(names), strict=True))
         self.tokenizer, self.n_labels, self.n_texts, self.n_indicators = tokenizer, n_labels, n_texts, n_indicators
@@ -43,12 +43,6 @@ class SampleFormat:
         begin = tokenizer.bos_token_id
         self._begin = [] if begin is None else [begin]
         self.start = len(self._begin) + bool(n_indicators) + 1
-
-    @staticmethod
-    def tokens(*, n_labels: int, n_indicators: int) -> list[str]:
-        """The special tokens."""
-        indicators = [f"<|bias-{k}|>" for k in range(1, n_indicators + 1)]
-        return [*indicators, *(f"<|label-{k}|>" for k in range(n_labels)), "<|next|>", "<|end|>"]
 
     @property
     def forbidden(self) -> list[int]:
@@ -87,7 +81,7 @@ class SampleFormat:
             drawn: ids after the prefix; those after the first end token do not matter.
 
         Returns:
-            Texts and ``""``, or empty texts and one of ``UNREADABLE``.
+            Texts and ``""``, or empty texts and why: ``unended``, ``wrong_parts``, ``empty_text``, ``broken_text``.
         """
         read, nothing = map(self._read, drawn), ("",) * self.n_texts
         return [(nothing, found) if isinstance(found, str) else (found, "") for found in read]

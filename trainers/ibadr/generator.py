@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
+from transformers.utils import ADAPTER_CONFIG_NAME
 
 from hf_fairness._encoder_adapters import is_a
 from hf_fairness._opening import find_tokenizer, trainable
@@ -25,8 +26,6 @@ from hf_fairness.trainers.training.preparation import full_precision
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-ADAPTER = "adapter_config.json"
 
 
 def open_generator(
@@ -56,7 +55,7 @@ def open_generator(
     """
     from transformers import set_seed
 
-    whole = trained is not None and not (Path(trained) / ADAPTER).is_file()
+    whole = trained is not None and not (Path(trained) / ADAPTER_CONFIG_NAME).is_file()
     if whole:
         source, tokenizer = str(trained), None
     set_seed(config.seed)

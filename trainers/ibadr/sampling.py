@@ -31,7 +31,7 @@ class Samples:
         texts: texts of each sample, empty ones where it could not be read.
         labels: label that was asked for, shape (n,).
         indicators: indicator that was asked for, from 1; 0 where samples carry none.
-        reasons: ``""``, or why a sample could not be read, of ``ibadr_format.UNREADABLE``.
+        reasons: ``""``, or why a sample could not be read, see `SampleFormat.read`.
     """
 
     texts: list[tuple[str, ...]]

@@ -55,11 +55,9 @@ def is_final(checkpoint: str | Path, max_steps: int) -> bool:
         max_steps: of the run that goes on from it; a run that was made longer has not ended.
     """
     state = _read_state(checkpoint)
-    if state["global_step"] >= max_steps:
-        return True
-    control = state.get("stateful_callbacks", {}).get(TrainerControl.__name__, {})
-    stopped = control.get("args", {}).get("should_training_stop", False)
-    return bool(stopped and state["global_step"] < state["max_steps"])
+    control = state.get("stateful_callbacks", {}).get(TrainerControl.__name__, {}).get("args", {})
+    stopped = control.get("should_training_stop", False) and state["global_step"] < state["max_steps"]
+    return bool(stopped or state["global_step"] >= max_steps)
 
 
 def _read_state(checkpoint: str | Path) -> dict[str, Any]:

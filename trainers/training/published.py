@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from transformers.trainer_utils import HubStrategy
+from transformers.utils import ADAPTER_CONFIG_NAME
 
 from hf_fairness._encoder_adapters import is_a
 from hf_fairness._secrets import hide_token
@@ -20,7 +21,6 @@ from hf_fairness.trainers.training.guarded import Guarded
 
 #: Folder of LoRA adapters beside a model that has them merged.
 ADAPTERS = "adapter"
-ADAPTER_FILE = "adapter_config.json"
 #: Argument of ``push_to_hub`` -> key of the front matter.
 _FRONT = {"language": "language", "license": "license", "dataset": "datasets", "finetuned_from": "base_model"}
 
@@ -89,7 +89,7 @@ class Published(Guarded):
             self._write_card(Path(output_dir if output_dir is not None else self.args.output_dir))
 
     def _write_card(self, folder: Path, **front: Any) -> None:
-        atomic_write_text(folder / CARD, self.card(folder, adapted=(folder / ADAPTER_FILE).is_file(), **front))
+        atomic_write_text(folder / CARD, self.card(folder, adapted=(folder / ADAPTER_CONFIG_NAME).is_file(), **front))
 
     def create_model_card(self, language: Any = None, license: Any = None, tags: Any = None, **front: Any) -> None:
         """Write our card into ``output_dir``; arguments as of `Trainer.create_model_card`."""
@@ -136,10 +136,10 @@ class Published(Guarded):
         self, folder: Path, message: str | None, token: Any, revision: str | None, private: Any, front: dict[str, Any]
     ) -> Any:
         def card(place: Path, repo_id: str) -> None:
-            adapted = (folder / ADAPTER_FILE).is_file()
+            adapted = (folder / ADAPTER_CONFIG_NAME).is_file()
             atomic_write_text(place / CARD, self.card(folder, repo_id, adapted=adapted, **front))
             if adapted:
-                shutil.copy(folder / ADAPTER_FILE, place)
+                shutil.copy(folder / ADAPTER_CONFIG_NAME, place)
                 hide_local_base(place)
 
         return publish(
