@@ -11,10 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+
 #: Of the names that can be swept a message shows so many.
 SHOWN_NAMES = 20
 
 __all__ = [
+    "AuditArguments",
     "Command",
     "DataArguments",
     "DeviceArguments",
@@ -152,6 +155,29 @@ class ExperimentArguments(ReportArguments):
             raise ValueError(f"--n_seeds is {self.n_seeds}, expected 1 or more.")
         if any(text.startswith("seed=") for text in self.sweep or []):
             raise ValueError("--sweep of seed: say with --n_seeds how many seeds there are, from --seed on.")
+
+
+@dataclass
+class AuditArguments:
+    """What every command that audits an encoder can be told: groups, what is measured on, and how often is drawn."""
+
+    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are compared."})
+    language: str = field(default="en", metadata={"help": "Language of the texts."})
+    variants: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
+            "Commands that train leave out near-duplicates of theirs."
+        },
+    )
+    sts_pairs: str | None = field(
+        default=None,
+        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
+    )
+    n_samples: int = field(
+        default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
+    )
+    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

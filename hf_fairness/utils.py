@@ -278,11 +278,18 @@ def metric_path(name: str) -> str:
         >>> hf_fairness.metric_path("seat").endswith("seat")
         True
     """
+    if name not in metric_names():
+        raise ValueError(f"Unknown metric {name!r}. Known metrics: {', '.join(metric_names())}.")
+    return str(_metrics() / name)
+
+
+def metric_names() -> list[str]:
+    """Ids of the metrics of this package."""
+    return sorted(path.name for path in _metrics().iterdir() if (path / f"{path.name}.py").is_file())
+
+
+def _metrics() -> Path:
     spec = importlib.util.find_spec("hf_fairness.metrics")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError("hf_fairness.metrics is not installed: run `pip install .` in the project's folder.")
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    known = sorted(path.name for path in folder.iterdir() if (path / f"{path.name}.py").is_file())
-    if name not in known:
-        raise ValueError(f"Unknown metric {name!r}. Known metrics: {', '.join(known)}.")
-    return str(folder / name)
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import hf_fairness
 from hf_fairness._secrets import redact
@@ -51,14 +51,10 @@ COMMANDS = {name: summary for name, (summary, _) in _FOUND.items()}
 def command(name: str) -> Callable[[Sequence[str]], Any]:
     """What runs a sub-command: it takes the words after its name, returns the result and raises what goes wrong."""
     module = importlib.import_module(_FOUND[name][1])
-    if hasattr(module, "main"):
-        return cast(Callable[[Sequence[str]], Any], module.main)
     from hf_fairness.cli.methods import main as run_method
 
-    return functools.partial(run_method, name, module.COMMAND)
-
-
-_HELP_FLAGS = {"-h", "--help"}
+    own: Callable[[Sequence[str]], Any] | None = getattr(module, "main", None)
+    return own or functools.partial(run_method, name, module.COMMAND)
 
 
 def usage() -> str:
@@ -119,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     """Find the sub-command and run it."""
-    if not words or words[0] in _HELP_FLAGS:
+    if not words or words[0] in ("-h", "--help"):
         print(usage())
         return 0 if words else 2
     if words[0] == "--version":

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.arguments import DataArguments, DeviceArguments, ReportArguments
+from hf_fairness.arguments import AuditArguments, DataArguments, DeviceArguments, ReportArguments
 from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.methods import print_report
 from hf_fairness.cli.parsing import parse
-from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.sources import has_variants, one_text_column, open_dataset, open_rows, open_variants
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ REFUSED = {
 
 
 @dataclass(kw_only=True)
-class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments):
+class Arguments(HubOptions, DeviceArguments, ReportArguments, AuditArguments, DataArguments):
     """What `hf-fairness audit` can be told."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to measure: id on the Hub, or a local folder."})
@@ -65,22 +64,6 @@ class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments
         metadata={"help": "Texts (or variants of texts) to measure CCED on, beside the built-in ones: file or Hub id."},
     )
     max_rows: int | None = field(default=5000, metadata={"help": "Use at most the first so many rows of the data set."})
-    show_texts: int = field(
-        default=0,
-        metadata={
-            "help": "Show so many of your texts with the largest gap between groups in the report. Reports are files "
-            "that people send on: default none."
-        },
-    )
-    variants: list[str] | None = field(
-        default=None,
-        metadata={"help": "Files with one text column per group and `neutral` to measure CCED on."},
-    )
-    sts_pairs: str | None = field(
-        default=None, metadata={"help": "File with sentence1, sentence2 and score, for STS Spearman."}
-    )
-    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are compared."})
-    language: str = field(default="en", metadata={"help": "Language of the texts."})
     seat_tests: list[str] | None = field(
         default=None, metadata={"help": "Names of SEAT tests; default: those of the attribute, and 1 and 2."}
     )
@@ -91,8 +74,6 @@ class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments
     )
     max_length: int | None = field(default=None, metadata={"help": "Cut texts to this many tokens."})
     batch_size: int = field(default=32, metadata={"help": "Texts per forward."})
-    n_samples: int = field(default=N_SAMPLES, metadata={"help": "Most partitions a permutation test looks at."})
-    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
     seed: int = field(default=0, metadata={"help": "Seed of every draw."})
     push_to_hub: bool = field(
         default=False,
@@ -109,7 +90,7 @@ class AuditArguments(HubOptions, DeviceArguments, ReportArguments, DataArguments
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Run the command; returns the report as written."""
     (arguments,) = parse(
-        [AuditArguments],
+        [Arguments],
         argv,
         prog="hf-fairness audit",
         description=DESCRIPTION,
@@ -119,20 +100,16 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ValueError("An audit runs in one process: call hf-fairness audit without torchrun or accelerate launch.")
-    return run(arguments)
-
-
-def run(arguments: AuditArguments) -> dict[str, Any]:
-    """Audit, write the report, print the table; the folder of the report is held from the start."""
     from hf_fairness.runs import hold_folder
 
     repository = model_repository(arguments, arguments.model_name_or_path)
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:  # the folder of the report is held from the start
         stack.callback(hold_folder(Path(arguments.output_dir), shared=True))
-        return _run(arguments, repository)
+        return _audit(arguments, repository)
 
 
-def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
+def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
+    """Audit, write the report, print the table, push the section of the card."""
     from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.audit import audit
     from hf_fairness.publishing import push_section
@@ -143,8 +120,7 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
     attribute = load_attribute(arguments.attribute, language=arguments.language)
     sets: dict[str, Any] = dict(open_variants(arguments.variants, attribute.group_names))
     if arguments.dataset:
-        name = Path(arguments.dataset).stem
-        sets[name] = _variants(arguments, attribute)
+        sets[Path(arguments.dataset).stem] = _variants(arguments, attribute)
     options: dict[str, Any] = {
         "attribute": attribute,
         "variants": sets,
@@ -152,18 +128,16 @@ def _run(arguments: AuditArguments, repository: str | None) -> dict[str, Any]:
         "seat_tests": arguments.seat_tests,
         **{name: getattr(arguments, name) for name in _PASSED_ON},
     }
-    model, reference = _open_models(arguments)
+    model, reference = _open(arguments.model_name_or_path, arguments), _open(arguments.reference_model, arguments)
     before = None if reference is None else audit(reference, **options)
     after = audit(model, reference=reference, n_texts=arguments.show_texts, **options)
     report, earlier = after.report, None if before is None else before.report
     logger.info("Drawing, and writing the report into %s", arguments.output_dir)
     if after.embeddings:
-        first = next(iter(after.embeddings))
-        if before is None or earlier is None:
-            report["projection"] = pictures(after.embeddings[first])["before"]
-        else:
-            drawn = pictures(before.embeddings[first], after.embeddings[first])
-            report["projection"], earlier["projection"] = drawn["after"], drawn["before"]
+        first, audits = next(iter(after.embeddings)), [each for each in (before, after) if each is not None]
+        drawn = pictures(*(each.embeddings[first] for each in audits))
+        for each, picture in zip(audits, drawn.values(), strict=True):
+            each.report["projection"] = picture
     asked = shown_settings(asdict(arguments), without=("output_dir", "name", "show_texts", *HUB_SETTINGS))
     record = audit_record(report, before=earlier, name=arguments.name, asked=asked)
     files = write_report(record, arguments.output_dir, result={"after": report, "before": earlier})
@@ -179,20 +153,15 @@ _PASSED_ON = ("n_samples", "n_bootstrap", "seed")
 _OPENED_WITH = ("batch_size", "device", "pooling", "normalize", "max_length")
 
 
-def _open_models(arguments: AuditArguments) -> tuple[RememberingEncoder, RememberingEncoder | None]:
-    """Model and reference, each opened once; what they make of a text is kept for both audits."""
+def _open(name: str | None, arguments: Arguments) -> RememberingEncoder | None:
+    """A model that is opened once; what it makes of a text is kept for both audits."""
     from hf_fairness.encoders import RememberingEncoder, as_encoder
 
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPENED_WITH}
-
-    def opened(name: str) -> RememberingEncoder:
-        return RememberingEncoder(as_encoder(name, show_progress=False, **options))
-
-    reference = arguments.reference_model
-    return opened(arguments.model_name_or_path), None if reference is None else opened(reference)
+    options: dict[str, Any] = {option: getattr(arguments, option) for option in _OPENED_WITH}
+    return None if name is None else RememberingEncoder(as_encoder(name, show_progress=False, **options))
 
 
-def _variants(arguments: AuditArguments, attribute: Any) -> Any:
+def _variants(arguments: Arguments, attribute: Any) -> Any:
     from hf_fairness.augment import GroupVariants
 
     rows = open_rows(arguments)

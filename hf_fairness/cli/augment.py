@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hf_fairness.attributes.model import GROUPS_COLUMN
 from hf_fairness.cli.augment_methods import (
@@ -20,13 +19,13 @@ from hf_fairness.cli.augment_methods import (
     OPTIONS,
     AugmentArguments,
     Job,
-    Method,
     asked,
     chosen_options,
 )
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.maps import MISSING
+from hf_fairness.publishing import CARD, folder_files, publish, write_splits
 from hf_fairness.results import columns
 from hf_fairness.sources import columns_of_texts, open_rows, text_column
 from hf_fairness.utils import FairnessWarning, is_missing, package_versions
@@ -56,14 +55,17 @@ EXAMPLES = """examples:
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
 #: What this command writes; only a folder that holds nothing else is ever replaced.
-_WRITTEN = frozenset({"data", "README.md", "augment.json", DIRECTION})
+_WRITTEN = frozenset({"data", CARD, "augment.json", DIRECTION})
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
-    """Run the command; returns the counts."""
+    """Open the data, carry out the method, write, print the counts, push if asked to; returns the counts."""
+    from hf_fairness.report.dataset_card import data_file, flat_counts
+    from hf_fairness.runs import atomic_folder
+
     width = max(map(len, METHODS))
     lines = [f"  {name:<{width}}  {method.summary}" for name, method in METHODS.items()]
-    parsed = parse(
+    arguments, *groups = parse(
         [AugmentArguments, *OPTIONS],
         argv,
         prog="hf-fairness augment",
@@ -72,129 +74,93 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         common=COMMON,
         epilog="\n".join([EXAMPLES, "methods:", *lines]),
     )
-    arguments, options = parsed[0], parsed[1:]
-    name = arguments.method
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"Unknown method {name!r}.{hint} Methods: {', '.join(METHODS)}.")
-    return run(arguments, chosen_options(METHODS[name], arguments, options))
-
-
-def run(arguments: AugmentArguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Open the data, carry out the method, write, print the counts, push if asked to."""
-    from hf_fairness.report.dataset_card import flat_counts
-    from hf_fairness.runs import atomic_folder
-
-    method = METHODS[arguments.method]
-    output = Path(arguments.output_dir)
-    _check_place(output, arguments)
-    repository = dataset_repository(arguments, arguments.output_dir)
+    options = chosen_options(arguments, groups)
+    repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
     with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
         rows = open_rows(arguments)
-        if arguments.max_rows is not None:
-            rows = rows.select(range(min(len(rows), arguments.max_rows)))
-        job = Job(method, rows, _columns(rows, method, arguments, options), options, arguments)
-        done = outcome(job, method.run(job))
-        _write(folder, job, done, repository)
-    print(*columns([("counted", "value"), *flat_counts(done.counts)], left=(0,)), sep="\n")
-    print(f"\n{'data':>10}  {output / _file(arguments)}\n{'card':>10}  {output / 'README.md'}")
+        rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
+        job = Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
+        counts = _write(folder, job, repository)
+    print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
+    print(f"\n{'data':>10}  {output / data_file(_split(arguments))}\n{'card':>10}  {output / CARD}")
     if repository is not None:
         print(_push(output, arguments, repository))
-    return done.counts
+    return counts
 
 
-def _columns(rows: Dataset, method: Method, arguments: AugmentArguments, options: dict[str, Any]) -> tuple[str, ...]:
-    wanted = arguments.text_column
+def _columns(rows: Dataset, arguments: AugmentArguments, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The text columns that the method reads."""
+    method, wanted = METHODS[arguments.method], arguments.text_column
     if wanted is None and ("group_column" in options or ("score_column" in options and not method.added)):
         return ()  # groups or scores are there already, and no text is changed
     if method.n_columns == 2 and len(wanted or ()) != 2:
         raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
-    asked: Sequence[str | None] = wanted or [None]
-    names = tuple(text_column(rows, name, arguments.dataset) for name in asked)
+    names = tuple(text_column(rows, name, arguments.dataset) for name in wanted or (None,))
     if method.n_columns == 1 and len(names) > 1:
         raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(names)}. Run it once for each.")
     return names
 
 
-def _check_place(output: Path, arguments: AugmentArguments) -> None:
-    """Raise if the data would be replaced by what is made of them."""
+def _check_output(output: Path, arguments: AugmentArguments) -> None:
+    """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data."""
     source = Path(arguments.dataset)
     if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
         raise ValueError(
             f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
         )
-
-
-def _check_output(output: Path, arguments: AugmentArguments) -> None:
-    """Raise unless the folder may be written: it is new or empty, or holds what this command wrote."""
-    if output.exists() and not output.is_dir():
-        raise FileExistsError(f"{output} is a file. Choose another --output_dir.")
-    inside = sorted(path.name for path in output.iterdir()) if output.exists() else []
-    foreign = [name for name in inside if name not in _WRITTEN]
-    if foreign:
-        raise FileExistsError(f"{output} holds {foreign[0]!r}, which is not of this command. Choose another folder.")
+    inside = sorted(path.name for path in output.glob("*"))
+    foreign = next((name for name in inside if name not in _WRITTEN), None)
+    if foreign is not None:
+        raise FileExistsError(f"{output} holds {foreign!r}, which is not of this command. Choose another folder.")
     if inside and not arguments.overwrite:
         raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
-def _file(arguments: AugmentArguments) -> str:
-    from hf_fairness.report.dataset_card import data_file
-
-    return data_file(_split(arguments))
-
-
 def _split(arguments: AugmentArguments) -> str:
     """Name of the split without a slice such as ``[:10%]``."""
-    found = re.match(r"\w+", arguments.dataset_split)
-    return found[0] if found else "train"
+    return re.split(r"\W", arguments.dataset_split)[0] or "train"
 
 
-def _write(folder: Path, job: Job, done: Outcome, repository: str | None) -> None:
-    """Write rows, card and record."""
+def _write(folder: Path, job: Job, repository: str | None) -> dict[str, Any]:
+    """Carry out the method, write rows, card and record; returns the counts."""
     from hf_fairness.runs import atomic_write_json
 
-    arguments = job.arguments
-    if len(done.rows) == 0:
+    arguments, rows = job.arguments, job.method.run(job)
+    if len(rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
-    asked = dataclasses.asdict(arguments).items()
-    settings = {name: value for name, value in asked if value is not None and name != "hub_token"}
-    record = {"arguments": settings, "options": _stated(job), "counts": done.counts, **job.facts}
-    (folder / "data").mkdir()
+    counts, example = outcome(job, rows)
+    asked = {name: value for name, value in asdict(arguments).items() if value is not None and name != "hub_token"}
+    record = {"arguments": asked, "options": _stated(job), "counts": counts, **job.facts}
+    write_splits(folder, {_split(arguments): rows})
     for name, write in job.files.items():
         write(folder / name)
-    done.rows.to_parquet(folder / _file(arguments))
     atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-    _card(job, done, repository).save(folder / "README.md")
+    _card(job, counts, example, repository).save(folder / CARD)
+    return counts
 
 
-def _card(job: Job, done: Outcome, repository: str | None) -> Any:
-    from hf_fairness.attributes import load_attribute
-    from hf_fairness.attributes.names import with_names
+def _card(job: Job, counts: Mapping[str, Any], example: Mapping[str, str], repository: str | None) -> Any:
     from hf_fairness.report.dataset_card import Derivation, dataset_card
+    from hf_fairness.report.text import shown_name, shown_settings
 
-    arguments, attribute, names = job.arguments, None, False
-    if "attribute" in job.method.options:
-        attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
-    read = {name: value for name in ("dataset_config", "max_rows") if (value := getattr(arguments, name)) is not None}
-    stated = read | {k: _public(value) for k, value in _stated(job).items() if k not in ("attribute", "names")}
+    arguments, (attribute, names) = job.arguments, job.attribute
+    read = {name: getattr(arguments, name) for name in ("dataset_config", "max_rows")}
     usage = {name: value for name, value in job.facts.get("usage", {}).items() if value is not None}
-    name = (repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2]
     return dataset_card(
         Derivation(
-            name=name,
+            name=(repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2],
             method=arguments.method,
             summary=job.method.summary,
-            source=_public(arguments.dataset),
+            source=shown_name(arguments.dataset),
             split=_split(arguments),
             columns=job.columns,
-            options=stated,
-            counts={**done.counts, **({"requests to the model": usage} if usage else {})},
-            n_rows=len(done.rows),
+            options=shown_settings(read | _stated(job), without=("attribute", "names")),
+            counts={**counts, **({"requests to the model": usage} if usage else {})},
+            n_rows=counts["rows out"],
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=done.example if arguments.card_examples else {},
+            example=example if arguments.card_examples else {},
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
@@ -209,11 +175,6 @@ def _stated(job: Job) -> dict[str, Any]:
     if "base_url" in stated:
         stated["server"] = re.sub(r"^\w+://(?:[^/@]*@)?([^/?#]*).*$", r"\1", stated.pop("base_url"))
     return stated
-
-
-def _public(value: Any) -> Any:
-    """A value for the card: of what lies on this machine the name only."""
-    return Path(value).name if isinstance(value, str) and value and Path(value).exists() else value
 
 
 def _on_rejected(job: Job) -> list[str]:
@@ -236,8 +197,6 @@ def _on_rejected(job: Job) -> list[str]:
 
 def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Published:
     """Publish data and card; the record stays, as it holds local paths."""
-    from hf_fairness.publishing import CARD, folder_files, publish
-
     return publish(
         {
             path: file
@@ -258,74 +217,59 @@ _REASONS = 10
 _EXAMPLE = 400
 
 
-class Outcome(NamedTuple):
-    """What is left of a run.
-
-    Attributes:
-        counts: what was counted, in the order to show.
-        rows: the rows to write.
-        example: one row before and after; empty where no row was rewritten.
-    """
-
-    counts: dict[str, Any]
-    rows: Dataset
-    example: dict[str, str]
-
-
-def outcome(job: Job, result: Dataset) -> Outcome:
+def outcome(job: Job, result: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
     """Count what a method did, and choose an example.
 
     Args:
         job: the method and the data set before.
         result: the data set after.
+
+    Returns:
+        What was counted, in the order to show; and one row before and after, empty where no row was rewritten.
     """
-    rewritten = _rewritten(job, result)
-    added = rewritten if job.method.added else [False] * len(result)
-    n_added = sum(added) if job.method.added else max(0, len(result) - len(job.rows))
-    counts: dict[str, Any] = {"rows in": len(job.rows), "rows without a text": sum(_lacking(job.rows, job.columns))}
-    reasons = [""] * len(result)
-    if "rejected_reason" in result.column_names:
-        reasons = list(result["rejected_reason"])
-        judged = [new or reason not in ("", MISSING) for new, reason in zip(rewritten, reasons, strict=True)]
-        if job.method.marked:  # a model was asked for every text
-            judged = [reason != MISSING for reason in reasons]
-        counts |= _rejections([reason for reason in reasons if reason != MISSING], sum(judged))
+    rewritten, n_in, n_out = _rewritten(job, result), len(job.rows), len(result)
+    n_added = sum(rewritten) if job.method.added else max(0, n_out - n_in)
+    counts: dict[str, Any] = {"rows in": n_in, "rows without a text": sum(_lacking(job.rows, job.columns))}
+    judged = "rejected_reason" in result.column_names
+    reasons: list[str] = list(result["rejected_reason"]) if judged else [""] * n_out
+    if judged:
+        counts |= _rejections(job, rewritten, reasons)
     if job.method.suffix or job.method.marked:
         counts["rows changed"] = sum(rewritten)
-    counts["rows added"] = n_added
-    counts["rows left out by the method"] = len(job.rows) + n_added - len(result)
-    counts["rows out"] = len(result)
-    if "attribute" in job.method.options:
+    counts |= {"rows added": n_added, "rows left out by the method": n_in + n_added - n_out, "rows out": n_out}
+    if "attribute" in job.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
-    good = (place for place, reason in enumerate(reasons) if rewritten[place] and not reason)
-    place = next(good, None)
-    return Outcome(counts, result, {} if place is None else _example(job, result, place, added))
+    place = next((place for place, reason in enumerate(reasons) if rewritten[place] and not reason), None)
+    return counts, {} if place is None else _example(job, result, place, rewritten)
 
 
 def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
     """Which rows lack a text."""
-    if not columns:
-        return []
     return [any(map(is_missing, texts)) for texts in zip(*(rows[name] for name in columns), strict=True)]
 
 
 def _rewritten(job: Job, result: Dataset) -> list[bool]:
     """Which rows of the result have a new text."""
-    if job.method.suffix:
-        pairs = [(list(result[name]), list(result[f"{name}{job.method.suffix}"])) for name in job.columns]
+    method = job.method
+    if method.suffix:
+        texts, new = (zip(*(result[name + end] for name in job.columns), strict=True) for end in ("", method.suffix))
         lacking = _lacking(result, job.columns)
-        return [not gone and any(old[i] != new[i] for old, new in pairs) for i, gone in enumerate(lacking)]
-    marked = f"{job.options.get('prefix', '')}{job.method.marked}" if job.method.marked else job.method.added
+        return [not gone and old != now for gone, old, now in zip(lacking, texts, new, strict=True)]
+    marked = f"{job.options.get('prefix', '')}{method.marked}" if method.marked else method.added
     return [False] * len(result) if marked is None else list(map(bool, result[marked]))
 
 
-def _rejections(reasons: list[str], judged: int) -> dict[str, Any]:
-    """Number, share of the rows judged, and reasons, the commonest first; a reason is named up to its colon."""
-    kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason)
-    rejected = sum(kinds.values())
-    found: dict[str, Any] = {"rows judged": judged, "rejected": rejected}
+def _rejections(job: Job, rewritten: Sequence[bool], reasons: Sequence[str]) -> dict[str, Any]:
+    """Number, share of the rows judged, and reasons, the commonest first; a reason is named up to its colon.
+
+    Judged are the rows with a new text, and those whose new text is not used; by a model all that have a text.
+    """
+    pairs = zip(rewritten, reasons, strict=True)
+    judged = sum(reason != MISSING and bool(job.method.marked or new or reason) for new, reason in pairs)
+    kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason not in ("", MISSING))
+    found: dict[str, Any] = {"rows judged": judged, "rejected": kinds.total()}
     if judged:
-        found["rejected share of the judged"] = rejected / judged
+        found["rejected share of the judged"] = kinds.total() / judged
     return found | ({"rejected because": dict(kinds.most_common(_REASONS))} if kinds else {})
 
 
@@ -342,33 +286,28 @@ _TERMS = {
 
 
 def _terms(job: Job, column: str) -> dict[str, Any]:
-    from hf_fairness.attributes import load_attribute
-    from hf_fairness.attributes.names import with_names
     from hf_fairness.augment import summarize
 
-    attribute, names = with_names(load_attribute(job.options["attribute"]), job.names)
+    attribute, names = job.attribute
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
     return {words: found[key] for words, key in _TERMS.items()}
 
 
-def _example(job: Job, rows: Dataset, place: int, added: list[bool]) -> dict[str, str]:
+def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool]) -> dict[str, str]:
     """A row before and after."""
-    row = rows[place]
+    before = after = rows[place]
     if job.method.marked:
-        versions = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
-        named = [name for name in versions if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
-        return {name: _short(row[name]) for name in (*job.columns, *named)}
-    after = {name: row[f"{name}{job.method.suffix or ''}"] for name in job.columns}
-    if "source_row" in row:
-        row = job.rows[row["source_row"]]
+        new = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
+        versions = [name for name in new if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
+        return {name: _short(after[name]) for name in (*job.columns, *versions)}
+    if "source_row" in after:
+        before = job.rows[after["source_row"]]
     elif job.method.added:  # it stands behind the row that it was made of
-        row = rows[next(i for i in range(place, -1, -1) if not added[i])]
-    return {
-        **{f"{name} before": _short(row[name]) for name in job.columns},
-        **{f"{name} after": _short(after[name]) for name in job.columns},
-    }
+        before = rows[next(i for i in range(place, -1, -1) if not rewritten[i])]
+    sides = (("before", before, ""), ("after", after, job.method.suffix or ""))
+    return {f"{name} {side}": _short(row[name + end]) for side, row, end in sides for name in job.columns}
 
 
 def _short(text: str) -> str:

@@ -7,14 +7,17 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
-from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option
+from hf_fairness.attributes import load_attribute
+from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option, with_names
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
+from hf_fairness.utils import did_you_mean
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,6 +38,11 @@ _ARGUMENTS = {
     "forward_model": "forward",
     "backward_model": "backward",
     "sampling": "method",
+}
+#: What makes the argument of the word that is given for it.
+_READERS = {
+    "names": "hf_fairness.attributes.names:names_option",
+    "tagger": "hf_fairness.augment.tagger:SpacyTagger",
 }
 
 
@@ -107,44 +115,35 @@ class Job:
 
     def map(self, function: Any, what: str) -> Dataset:
         """Map a callable over the rows."""
-        size = self.arguments.batch_size or self.method.batch_size
-        done: Dataset = self.rows.map(
-            function, batched=True, batch_size=size, num_proc=self.arguments.num_proc, desc=what
-        )
-        return done
+        how: dict[str, Any] = {"batched": True, "batch_size": self.arguments.batch_size or self.method.batch_size}
+        return cast("Dataset", self.rows.map(function, num_proc=self.arguments.num_proc, desc=what, **how))
 
-    @property
-    def names(self) -> bool | str:
-        """What the methods take as ``names``."""
-        return names_option(self.options.get("names", NO_NAMES))
+    @cached_property
+    def attribute(self) -> tuple[Any, bool]:
+        """The attribute with the names that count as terms, and whether any do; None where the method reads none."""
+        if "attribute" not in self.options:
+            return None, False
+        return with_names(load_attribute(self.options["attribute"]), names_option(self.options.get("names", NO_NAMES)))
 
     def chosen(self, *names: str) -> dict[str, Any]:
         """Those of the named options that were given, as keyword arguments, and what rows without a text mean."""
-        found = {_ARGUMENTS.get(name, name): self.options[name] for name in names if name in self.options}
-        if "names" in found:
-            found["names"] = self.names
-        if "tagger" in found:
-            found["tagger"] = resolve_name("hf_fairness.augment.tagger:SpacyTagger")(found["tagger"])
-        if "on_label" in names and (classes := self.classes()):
+        given = {name: self.options[name] for name in names if name in self.options}
+        found = {
+            _ARGUMENTS.get(name, name): resolve_name(_READERS[name])(value) if name in _READERS else value
+            for name, value in given.items()
+        }
+        classes = getattr(self.rows.features.get(given.get("label_column")), "names", None) or []
+        if classes and "on_label" in names:
             found["label_names"] = classes
+        if "labels" in found:
+            found["labels"] = [classes.index(label) if label in classes else label for label in found["labels"]]
         return {**found, "on_missing": self.arguments.on_missing}
-
-    def classes(self) -> list[str]:
-        """Names of the values of the label column, where its type has them."""
-        column = self.options.get("label_column")
-        if column is None:
-            return []
-        if column not in self.rows.column_names:
-            raise ValueError(
-                f"There is no label column {column!r}; the columns are {', '.join(self.rows.column_names)}."
-            )
-        return list(getattr(self.rows.features[column], "names", None) or [])
 
 
 def rewritten(job: Job) -> Dataset:
-    """A class whose arguments are the text columns, or the only one, and the options."""
-    columns = job.columns[0] if job.method.n_columns == 1 else job.columns
-    return job.map(job.method.load()(columns, **job.chosen(*job.method.options)), "Rewriting")
+    """A class whose arguments are the text columns, each where the method has a fixed number, and the options."""
+    columns = job.columns if job.method.n_columns else (job.columns,)
+    return job.map(job.method.load()(*columns, **job.chosen(*job.method.options)), "Rewriting")
 
 
 def scored(job: Job) -> Dataset:
@@ -222,20 +221,11 @@ def balanced(job: Job) -> Dataset:
     return done
 
 
-def exchanged(job: Job) -> Dataset:
-    """Two text columns in each other's place."""
-    found = job.chosen("label_column", "labels")
-    if "labels" in found:
-        classes = job.classes()
-        found["labels"] = [classes.index(label) if label in classes else label for label in found["labels"]]
-    return job.map(job.method.load()(*job.columns, **found), "Swapping")
-
-
 def asked(job: Job) -> Dataset:
     """A chat model, asked for every text once."""
     config = LLMConfig(**{name: job.options[name] for name in LLM if name in job.options})
-    own = [name for name in job.method.options if name not in LLM]
-    function = job.method.load()(job.columns[0], config=config, **job.chosen(*own))
+    own = job.chosen(*(name for name in job.method.options if name not in LLM))
+    function = job.method.load()(job.columns[0], config=config, **own)
     rows = job.map(function, "Asking")
     job.facts["usage"] = function.usage().to_dict()
     return rows
@@ -350,7 +340,7 @@ METHODS: dict[str, Method] = {
     "text-swap": Method(
         "add after each row one with premise and hypothesis exchanged",
         "hf_fairness.augment.nlu:TextSwap",
-        exchanged,
+        rewritten,
         ("label_column", "labels"),
         n_columns=2,
         added="augmented",
@@ -431,11 +421,6 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     license: str | None = field(
         default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
     )
-
-    def __post_init__(self) -> None:
-        """Check what every command checks."""
-        DataArguments.__post_init__(self)
-        HubDatasetOptions.__post_init__(self)
 
 
 def _options(title: str, **options: tuple[Any, Any, str]) -> type[Any]:
@@ -531,38 +516,40 @@ COMMON = ("temperature", "max_tokens", "concurrency", "requests_per_minute", "to
 OPTIONS: tuple[type[Any], ...] = (TermOptions, RefineOptions, ModelOptions, LLMOptions)
 
 
-def chosen_options(method: Method, arguments: AugmentArguments, groups: Sequence[Any]) -> dict[str, Any]:
+def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[str, Any]:
     """The options that the method takes and that were given.
 
     Args:
-        method: the method.
-        arguments: says its name, and how many processes and rows a batch there shall be.
+        arguments: says the name of the method, and how many processes and rows a batch there shall be.
         groups: instances of :data:`OPTIONS`.
 
     Returns:
         name -> value.
 
     Raises:
-        ValueError: an option that it does not take, or one that is missing.
+        ValueError: no such method, an option that it does not take, or one that is missing.
     """
-    given = {item.name: (getattr(group, item.name), item.default) for group in groups for item in fields(group)}
-    for name, (value, default) in given.items():
-        if name not in method.options and value != default:
-            takers = [other for other, each in METHODS.items() if name in each.options]
-            raise ValueError(f"Method {arguments.method} has no option --{name}; it belongs to {', '.join(takers)}.")
-    found = {name: value for name, (value, _) in given.items() if name in method.options and value is not None}
-    missing = [f"--{name}" for name in method.required if name not in found]
-    if missing:
-        raise ValueError(f"Method {arguments.method} needs {' and '.join(missing)}.")
+    name = arguments.method
+    if name not in METHODS:
+        raise ValueError(f"Unknown method {name!r}.{did_you_mean(name, METHODS)} Methods: {', '.join(METHODS)}.")
+    method = METHODS[name]
+    given = {item: getattr(group, item.name) for group in groups for item in fields(group)}
+    for item, value in given.items():
+        if item.name not in method.options and value != item.default:
+            takers = ", ".join(other for other, each in METHODS.items() if item.name in each.options)
+            raise ValueError(f"Method {name} has no option --{item.name}; it belongs to {takers}.")
+    found = {item.name: value for item, value in given.items() if item.name in method.options and value is not None}
+    missing = [f"--{option}" for option in method.required if option not in found]
     if method.one_of and not set(method.one_of) & set(found):
-        wanted = " or ".join(f"--{name} ({words})" for name, words in method.one_of.items())
-        raise ValueError(f"Method {arguments.method} needs {wanted}.")
-    scoring = [f"--{name}" for name in SCORE if name in found]
+        missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))
+    if missing:
+        raise ValueError(f"Method {name} needs {' and '.join(missing)}.")
+    scoring = [f"--{option}" for option in SCORE if option in found]
     if "score_column" in found and scoring:
         raise ValueError(
             f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
         )
     if not method.parallel and (arguments.num_proc or 1) > 1:
-        raise ValueError(f"Method {arguments.method} runs in one process: leave out --num_proc.")
-    own = {name: getattr(arguments, name) for name in ("batch_size", "device") if name in method.options}
-    return found | {name: value for name, value in own.items() if value is not None}
+        raise ValueError(f"Method {name} runs in one process: leave out --num_proc.")
+    own = {option: getattr(arguments, option) for option in ("batch_size", "device") if option in method.options}
+    return found | {option: value for option, value in own.items() if value is not None}

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
 from hf_fairness.cli.methods import quiet_unless_watched
@@ -63,15 +63,10 @@ class BuildArguments(HubDatasetOptions):
 
 
 def main(argv: Sequence[str]) -> dict[str, BuiltConfig]:
-    """Run the command; returns what was built, by configuration."""
+    """List the data sets, or build one, print its splits, push it if asked to; returns what was built."""
     (arguments,) = parse(
         [BuildArguments], argv, prog="hf-fairness build-dataset", description=DESCRIPTION, positional="dataset"
     )
-    return run(arguments)
-
-
-def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
-    """List the data sets, or build one, print its splits, push it if asked to."""
     from hf_fairness.dataset_scripts._build import build, check_right, push
 
     if arguments.show_list:
@@ -83,8 +78,7 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
     if arguments.push_to_hub:
         check_right(name, arguments.i_have_the_right)
     repository = dataset_repository(arguments, arguments.output_dir or name)
-    chosen = arguments.dataset_config
-    configs = [config.strip() for config in chosen.split(",")] if chosen else None
+    configs = [config.strip() for config in (arguments.dataset_config or "").split(",")]
     quiet_unless_watched()
     with tempfile.TemporaryDirectory() as temporary:
         keep = arguments.output_dir is not None or repository is None
@@ -93,7 +87,7 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
             name,
             output,
             data_dir=arguments.data_dir,
-            configs=configs,
+            configs=configs if any(configs) else None,
             cache_dir=arguments.cache_dir,
             overwrite=arguments.overwrite,
         )
@@ -102,15 +96,8 @@ def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
         if keep:
             print(f"\n{output / 'README.md'}")
         if repository is not None:
-            done = push(
-                name,
-                output,
-                repository,
-                private=arguments.hub_private_repo,
-                right=arguments.i_have_the_right,
-                token=arguments.hub_token,
-            )
-            print(done)
+            how: dict[str, Any] = {"private": arguments.hub_private_repo, "token": arguments.hub_token}
+            print(push(name, output, repository, right=arguments.i_have_the_right, **how))
     return built
 
 

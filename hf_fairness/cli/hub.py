@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness._secrets import hide_token, redact
+from hf_fairness._secrets import redact
 from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
@@ -118,10 +118,6 @@ class HubAccess:
 
     hub_private_repo: bool | None = field(default=None, metadata={"help": "Make new repositories private."})
     hub_token: str | None = field(default=None, metadata={"help": "Token of the Hub. Default: that of the login."})
-
-    def __post_init__(self) -> None:
-        """Keep the token out of messages."""
-        hide_token(self)
 
 
 @dataclass

@@ -13,7 +13,7 @@ import hf_fairness
 from hf_fairness.cli.hub import HubAccess, check_login
 from hf_fairness.cli.parsing import parse
 from hf_fairness.results import columns
-from hf_fairness.utils import metric_path, progress
+from hf_fairness.utils import metric_names, metric_path, progress
 
 DESCRIPTION = """Upload every metric as a Space NAMESPACE/<metric>, with its card and its page. After that
 evaluate.load("NAMESPACE/seat") works for everyone who has this package installed. Running it again uploads what has
@@ -41,18 +41,13 @@ class PushArguments(HubAccess):
 
 
 def main(argv: Sequence[str]) -> list[dict[str, Any]]:
-    """Run the command; returns one row per metric."""
+    """Check all metrics, push them one after the other, print the table; returns one row per metric."""
     (arguments,) = parse([PushArguments], argv, prog="hf-fairness push-metrics", description=DESCRIPTION)
-    return run(arguments)
-
-
-def run(arguments: PushArguments) -> list[dict[str, Any]]:
-    """Check all metrics, push them one after the other, print the table."""
     from huggingface_hub.constants import ENDPOINT
 
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", arguments.namespace):
         raise ValueError(f"--namespace must be the name of a user or an organisation; got {arguments.namespace!r}.")
-    spaces = {name: space_files(name, arguments.install_from) for name in chosen(arguments.only)}
+    spaces = {name: space_files(name, arguments.install_from) for name in arguments.only or metric_names()}
     statuses = dict.fromkeys(spaces, "not pushed (dry run)") if arguments.dry_run else _push(arguments, spaces)
     rows: list[dict[str, Any]] = [
         {
@@ -66,18 +61,6 @@ def run(arguments: PushArguments) -> list[dict[str, Any]]:
     lines = [(row["metric"], row["status"], ", ".join(row["files"]), row["url"]) for row in rows]
     print(*columns([("metric", "status", "files", "Space"), *lines], left=range(4)), sep="\n")
     return rows
-
-
-def chosen(only: Sequence[str] | None) -> list[str]:
-    """Names of the metrics to push: those asked for, else all.
-
-    Raises:
-        ValueError: an unknown name; the message lists those that exist.
-    """
-    if only is not None:
-        return [Path(metric_path(name)).name for name in dict.fromkeys(only)]
-    folder = Path(metric_path("seat")).parent
-    return sorted(path.name for path in folder.iterdir() if (path / f"{path.name}.py").is_file())
 
 
 def space_files(name: str, install_from: str | None = None) -> dict[str, bytes]:
@@ -144,9 +127,8 @@ def _requirements(name: str, text: str, install_from: str | None) -> str:
             if requirement is not None and canonicalize_name(requirement.name) == PACKAGE:
                 found = True
                 if install_from is not None:
-                    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
                     at = " @ " if "://" in install_from else ""
-                    line = str(Requirement(f"{PACKAGE}{extras}{at}{install_from}"))
+                    line = str(Requirement(f"{PACKAGE}[{','.join(requirement.extras)}]{at}{install_from}"))
         except InvalidRequirement as error:
             raise ValueError(f"requirements.txt of metric {name!r}: {line!r}, {install_from=}: {error}") from error
         lines.append(line)

@@ -151,7 +151,7 @@ def test_a_run_that_fails_leaves_nothing(augment, tmp_path):
         ("llm", ("--model_name_or_path", "m", "--attempts", 0), "--attempts is 0, expected 1 or more"),
         ("swap", ("--attribute", "shoes"), "Unknown attribute 'shoes'"),
         ("swap", ("--attribute", "religion"), "A swap needs two groups"),
-        ("swap", ("--label_column", "gold"), "no label column 'gold'; the columns are text, other, label"),
+        ("swap", ("--label_column", "gold"), "no column 'gold'. Columns: text, other, label"),
         ("balance", ("--sampling", "sideways"), "unknown method 'sideways'"),
         ("synonyms", ("--wordnet", "nowhere"), "no such file or folder: nowhere. Expected a folder of WordNet"),
     ],

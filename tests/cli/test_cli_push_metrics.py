@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from hf_fairness.cli import main
-from hf_fairness.cli.push_metrics import PushArguments, _check_card, _requirements, chosen, run, space_files
+from hf_fairness.cli import command, main
+from hf_fairness.cli.push_metrics import _check_card, _requirements, space_files
 from hf_fairness.publishing import MANIFEST
+from hf_fairness.utils import metric_names
 from support import fake_hub as hub_module
 
 PUSH = """
@@ -78,7 +79,7 @@ def test_pushed_metrics_load_compute_and_stay(hub, root):
 
 @pytest.mark.whole
 def test_every_metric_is_pushed_and_loads_from_its_space(hub):
-    names = chosen(None)
+    names = metric_names()
     assert _push(hub, "--hub_private_repo") == dict.fromkeys(names, "pushed")
     assert {repo for _, repo in hub.repos} == {f"tester/{name}" for name in names}
     assert all(length > 100 for length in json.loads(hub.run(LOAD_ALL, *names).splitlines()[-1]))
@@ -116,10 +117,10 @@ def test_a_failure_says_what_was_done_and_how_to_go_on(fake_hub, monkeypatch):
 
 
 def test_every_metric_is_fit_for_a_space(root):
-    names = chosen(None)
+    names = metric_names()
     assert names == sorted(path.parent.name for path in (root / "metrics").glob("*/README.md"))
     assert {"seat", "cced", "bias_score"} <= set(names)
-    rows = run(PushArguments(namespace="someone", dry_run=True))
+    rows = command("push-metrics")(["--namespace", "someone", "--dry_run"])
     assert [row["metric"] for row in rows] == names
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", encoding="utf-8")

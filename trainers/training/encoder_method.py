@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, load_from_disk
 
-from hf_fairness.arguments import DataArguments, ExperimentArguments
+from hf_fairness.arguments import AuditArguments, DataArguments, ExperimentArguments
 from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
@@ -34,7 +34,6 @@ from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_me
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
-from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scored
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.utils import package_versions
@@ -61,7 +60,7 @@ COUNTS = {
 
 
 @dataclass(kw_only=True)
-class EncoderArguments(ExperimentArguments, DataArguments):
+class EncoderArguments(ExperimentArguments, AuditArguments, DataArguments):
     """What commands that change an encoder are told beside the settings of the training."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
@@ -92,23 +91,6 @@ class EncoderArguments(ExperimentArguments, DataArguments):
             "card). Reports are files that people send on: default none."
         },
     )
-    attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are made equal."})
-    language: str = field(default="en", metadata={"help": "Language of the texts."})
-    variants: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
-            "Near-duplicates of theirs are not trained on."
-        },
-    )
-    sts_pairs: str | None = field(
-        default=None,
-        metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
-    )
-    n_samples: int = field(
-        default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
-    )
-    n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
