@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from hf_fairness.trainers.data_diet.cache import remembered, scores_path
@@ -32,13 +33,13 @@ from hf_fairness.trainers.data_diet.scores import (
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
 class _Parts:
     """What a callback was built from and JSON cannot hold."""
 
-    def __init__(self, rows: PairedRows, model_init: Callable[[], Any] | None, tokenizer: Any) -> None:
-        self.rows = rows
-        self.model_init = model_init
-        self.tokenizer = tokenizer
+    rows: PairedRows
+    model_init: Callable[[], Any] | None
+    tokenizer: Any
 
 
 #: Parts of the callbacks that live in this process, by the key of their rows: a Trainer that restores callbacks from
@@ -155,15 +156,23 @@ class GEPruningCallback(TrainerCallback, ExportableState):
         """Check that everything fits; restore what a checkpoint holds, or with ``mode="restart"`` decide now."""
         model, dataloader = kwargs["model"], kwargs["train_dataloader"]
         self._check(args, state, dataloader)
-        check_classifier(model, self.rows, self.settings, self._tokenizer(kwargs.get("processing_class")))
+        tokenizer = self._tokenizer(kwargs.get("processing_class"))
+        check_classifier(model, self.rows, self.settings, tokenizer)
         if state.global_step > 0:
             self._restore(state)
             return
         self.record = {"pruned": None, "history": []}
         if self.settings.mode == "restart":
-            runs = self._short_runs(args, model, dataloader, kwargs.get("processing_class"))
-            scores, cost = runs.scores(self.rows, seed=self.settings.seed)
-            self._decide(scores, cost, state)
+            make_trainer = partial(
+                short_trainer,
+                model,
+                model_init=self._parts.model_init,
+                train_dataset=take_rows(dataloader.dataset, self.rows, self.settings),
+                data_collator=dataloader.collate_fn,
+                processing_class=kwargs.get("processing_class"),
+            )
+            runs = ShortRuns(self.settings, args, make_trainer, tokenizer)
+            self._decide(*runs.scores(self.rows, seed=self.settings.seed), state)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score when it is time; then show the Trainer the kept rows."""
@@ -199,21 +208,6 @@ class GEPruningCallback(TrainerCallback, ExportableState):
         self.pruned = self.rows.prune(self.settings, scores, seed=self.settings.seed, **cost)
         logger.info("%s", describe(self.pruned))
         state.log_history.append({**self.pruned.numbers(), "epoch": state.epoch or 0, "step": state.global_step})
-
-    def _short_runs(self, args: Any, model: Any, dataloader: Any, processing_class: Any) -> ShortRuns:
-        short_rows = take_rows(dataloader.dataset, self.rows, self.settings)
-
-        def make_trainer(short: TrainingArguments) -> Trainer:
-            return short_trainer(
-                model,
-                short,
-                model_init=self._parts.model_init,
-                train_dataset=short_rows,
-                data_collator=dataloader.collate_fn,
-                processing_class=processing_class,
-            )
-
-        return ShortRuns(self.settings, args, make_trainer, self._tokenizer(processing_class))
 
     def _tokenizer(self, processing_class: Any) -> Any:
         return self._parts.tokenizer if self._parts.tokenizer is not None else processing_class

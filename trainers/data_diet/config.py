@@ -78,14 +78,10 @@ class DataDietSettings:
     score_batch_size: int = field(default=32, metadata={"help": "Texts per device in a scoring pass."})
 
     def __post_init__(self) -> None:
-        """Check the fields that need no data; fractions, ranking and order are checked with the data."""
-        self.check_settings()
-
-    def check_settings(self) -> None:
-        """Raise on counts below 1, and on words that are no choice.
+        """Check the fields that need no data; fractions, ranking and order are checked with the data.
 
         Raises:
-            ValueError: a field out of range; the message names it.
+            ValueError: a count below 1, or a word that is no choice; the message names the field.
         """
         for name in ("score_after_epochs", "n_init", "score_batch_size"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
@@ -146,8 +142,8 @@ class DataDietConfig(TrainingArguments, DataDietSettings):
     """
 
     def __post_init__(self) -> None:
-        """Check the fields, then let the parent do the same."""
-        self.check_settings()
+        """Check the fields, then let the parents do the same."""
+        DataDietSettings.__post_init__(self)
         super().__post_init__()
         hide_token(self)
         if self.device.type == "cpu":

@@ -66,16 +66,15 @@ class PairedRows:
             label_column=settings.label_column,
         )
         columns = dict.fromkeys([pairs.text_column, pairs.counterfactual_column, settings.label_column])
-        places = [pairs.factual, pairs.counterfactual]
-        rows = cls(dataset, pairs, content_key(dataset.select_columns(list(columns)).with_format(None), *places))
+        texts = dataset.select_columns(list(columns)).with_format(None)
+        rows = cls(dataset, pairs, content_key(texts, pairs.factual, pairs.counterfactual))
         if settings.ranking in RANKINGS:  # a rehearsal, so that what is wrong is said before anything is trained
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FairnessWarning)  # of scores that are none yet
                 rows.prune(settings, dict.fromkeys(RANKINGS[settings.ranking].scores, np.zeros(pairs.n)), seed=0)
         else:
             raise ValueError(f"ranking is {settings.ranking!r}, expected one of {', '.join(RANKINGS)}.")
-        forgets = "forgetting" in RANKINGS[settings.ranking].scores
-        if forgets and settings.score_after_epochs < 2:
+        if "forgetting" in score_names(settings) and settings.score_after_epochs < 2:
             raise ValueError(
                 f"The ranking {settings.ranking!r} counts what is forgotten from one epoch to the next, but "
                 f"score_after_epochs is {settings.score_after_epochs}: set it to 2 or more."
@@ -122,8 +121,8 @@ class PairedRows:
 
     def without(self, columns: Sequence[str]) -> PairedRows:
         """The same rows without those of the columns that they have."""
-        found = [name for name in columns if name in self.dataset.column_names]
-        return replace(self, dataset=self.dataset.remove_columns(found))
+        there = set(columns) & set(self.dataset.column_names)
+        return replace(self, dataset=self.dataset.remove_columns(sorted(there)))
 
     def as_long(self) -> PairedRows:
         """The same examples with every usable counterfactual in a row of its own, after all examples.
@@ -140,8 +139,7 @@ class PairedRows:
         factual = self.dataset.remove_columns(other)
         added = self.dataset.select(np.flatnonzero(pairs.changed)).remove_columns(text).rename_column(other, text)
         added = added.select_columns(factual.column_names).cast(factual.features)
-        places = np.full(pairs.n, -1, dtype=np.intp)
-        places[pairs.changed] = pairs.n + np.arange(len(added))
+        places = np.where(pairs.changed, pairs.n - 1 + np.cumsum(pairs.changed), -1)
         long = Pairs(pairs.factual, places, pairs.changed, text, text, pairs.label_column)
         return PairedRows(concatenate_datasets([factual, added]), long, self.key)
 

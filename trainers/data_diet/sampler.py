@@ -38,10 +38,7 @@ class KeptRowsSampler(Sampler[int]):
         self.rows = np.flatnonzero(mask)
         if not len(self.rows):
             raise ValueError(f"None of the {len(mask)} rows is kept, so there is nothing to train on.")
-        self.length = len(mask)
-        self.seed = seed
-        self.shuffle = shuffle
-        self.epoch = 0
+        self.length, self.seed, self.shuffle, self.epoch = len(mask), seed, shuffle, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the permutations of an epoch; it does not advance by itself."""

@@ -57,23 +57,22 @@ class ShortRuns:
             ``scoring_training_rows`` (rows trained on, with repetition) and ``scoring_texts`` (texts passed through a
             model to be scored).
         """
-        names = score_names(self.settings)
-        found, cost = [], {"scoring_runs": 0, "scoring_training_rows": 0, "scoring_texts": 0}
+        names, epochs, found = score_names(self.settings), self.settings.score_after_epochs, []
         for run in range(self.settings.n_init if names else 0):
-            args = short_arguments(self.args, seed + 1 + run)
-            args.num_train_epochs = max(args.num_train_epochs, self.settings.score_after_epochs)
+            args = short_arguments(self.args, seed + 1 + run, epochs)
             with undisturbed():
                 trainer = self.make_trainer(args)
                 path = scores_path(
                     self.args, rows, self.settings, self.tokenizer, trainer.model, args.seed, arguments_key(args)
                 )
                 found.append(remembered(path, partial(self._run, trainer, rows, names)))
-            epochs = self.settings.score_after_epochs
-            cost["scoring_runs"] += 1
-            cost["scoring_training_rows"] += len(trainer.train_dataset) * epochs
-            cost["scoring_texts"] += texts_scored(rows, names, epochs)
             del trainer
-        return {name: np.mean([scores[name] for scores in found], axis=0) for name in names}, cost
+        trained = len(rows.dataset) if self.settings.score_on == "all" else rows.pairs.n
+        return {name: np.mean([scores[name] for scores in found], axis=0) for name in names}, {
+            "scoring_runs": len(found),
+            "scoring_training_rows": len(found) * trained * epochs,
+            "scoring_texts": len(found) * texts_scored(rows, names, epochs),
+        }
 
     def _run(self, trainer: Trainer, rows: PairedRows, names: tuple[str, ...]) -> Scores:
         """Train for a few epochs of the schedule of the run proper, then score."""
@@ -96,8 +95,7 @@ class StopAfter(TrainerCallback):
     """Ends training after some epochs, whatever the schedule was made for."""
 
     def __init__(self, epochs: int, after: Callable[[nn.Module], None] | None) -> None:
-        self.epochs = epochs
-        self.after = after
+        self.epochs, self.after = epochs, after
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Call the function with the model, and end where it is time."""
@@ -163,23 +161,39 @@ def texts_scored(rows: PairedRows, names: tuple[str, ...], epochs: int) -> int:
     return forwards + rows.pairs.n * (("grand" in names) + epochs * ("forgetting" in names))
 
 
-def short_arguments(args: TrainingArguments, seed: int) -> TrainingArguments:
-    """Arguments of a short run: those of the run proper, without anything that writes, reports or validates."""
+def short_arguments(args: TrainingArguments, seed: int, epochs: int) -> TrainingArguments:
+    """Arguments of a short run: those of the run proper, without anything that writes, reports or validates.
+
+    Args:
+        args: of the run proper.
+        seed: of the short run.
+        epochs: least number of epochs that the schedule is made for.
+    """
     short = copy.copy(args)
-    short.seed = seed
-    short.data_seed = None
-    short.eval_strategy = IntervalStrategy.NO
-    short.logging_strategy = IntervalStrategy.NO
-    short.save_strategy = SaveStrategy.NO
-    short.report_to = []
-    short.disable_tqdm = True
-    short.load_best_model_at_end = short.eval_on_start = short.push_to_hub = False
-    short.resume_from_checkpoint = None
+    vars(short).update(
+        seed=seed,
+        data_seed=None,
+        num_train_epochs=max(args.num_train_epochs, epochs),
+        eval_strategy=IntervalStrategy.NO,
+        logging_strategy=IntervalStrategy.NO,
+        save_strategy=SaveStrategy.NO,
+        report_to=[],
+        disable_tqdm=True,
+        load_best_model_at_end=False,
+        eval_on_start=False,
+        push_to_hub=False,
+        resume_from_checkpoint=None,
+    )
     return short
 
 
 def short_trainer(
-    model: nn.Module | None, args: TrainingArguments, *, model_init: Callable[[], Any] | None = None, **parts: Any
+    model: nn.Module | None,
+    args: TrainingArguments,
+    *,
+    model_init: Callable[[], Any] | None = None,
+    accepts_loss_kwargs: bool | None = None,
+    **parts: Any,
 ) -> Trainer:
     """A plain Trainer that leaves ``model`` alone: it trains a copy, or what ``model_init`` makes.
 
@@ -187,6 +201,7 @@ def short_trainer(
         model: in its initial state.
         args: of `short_arguments`.
         model_init: makes a model; called with the seed of the run set.
+        accepts_loss_kwargs: whether the model takes the number of items for its loss; None: as Trainer finds it.
         parts: ``train_dataset``, ``data_collator``, ``processing_class``.
     """
     if model_init is None:
@@ -195,6 +210,8 @@ def short_trainer(
         model=copy.deepcopy(model) if model_init is None else None, args=args, model_init=model_init, **parts
     )
     trainer.remove_callback(PrinterCallback)
+    if accepts_loss_kwargs is not None:
+        trainer.model_accepts_loss_kwargs = accepts_loss_kwargs
     return stop_when_diverged(trainer)
 
 

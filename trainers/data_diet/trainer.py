@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from datasets import Dataset
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer
 
 from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
@@ -135,10 +136,7 @@ class DataDietTrainer(Published, Trainer):
             resume_from_checkpoint = last_whole_checkpoint(self.args.output_dir)
             if resume_from_checkpoint is None:
                 raise ValueError(f"There is no checkpoint to resume from in {self.args.output_dir}.")
-        if resume_from_checkpoint:
-            self.pruned = self._load_pruned(str(resume_from_checkpoint))
-        else:
-            self.pruned = self.choose_rows()
+        self.pruned = self._load_pruned(resume_from_checkpoint) if resume_from_checkpoint else self.choose_rows()
         self.train_dataset = self.rows.dataset.select(self.pruned.rows)
         output = super().train(resume_from_checkpoint, *args, **kwargs)
         self.pruned.count_training(round(self.state.epoch * len(self.train_dataset)))
@@ -147,20 +145,15 @@ class DataDietTrainer(Published, Trainer):
 
     def choose_rows(self) -> Pruned:
         """Score over short runs, without a trace in this trainer's model, and decide which rows to keep."""
-        short_rows = take_rows(self.rows.dataset, self.rows, self.args)
-
-        def make_trainer(short: TrainingArguments) -> Trainer:
-            trainer = short_trainer(
-                self.model,
-                short,
-                model_init=None if self.model_init is None else self.call_model_init,
-                train_dataset=short_rows,
-                data_collator=self.data_collator,
-                processing_class=self.processing_class,
-            )
-            trainer.model_accepts_loss_kwargs = self.model_accepts_loss_kwargs
-            return trainer
-
+        make_trainer = partial(
+            short_trainer,
+            self.model,
+            model_init=None if self.model_init is None else self.call_model_init,
+            accepts_loss_kwargs=self.model_accepts_loss_kwargs,
+            train_dataset=take_rows(self.rows.dataset, self.rows, self.args),
+            data_collator=self.data_collator,
+            processing_class=self.processing_class,
+        )
         runs = ShortRuns(self.args, self.args, make_trainer, self.processing_class)
         scores, cost = runs.scores(self.rows, seed=self.args.seed)
         pruned = self.rows.prune(self.args, scores, seed=self.args.seed, **cost)
