@@ -71,14 +71,9 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     monolingual_text_column: str | None = field(
         default=None, metadata={"help": "Column of the monolingual texts; default: `text`, or the only text column."}
     )
-    validation_dataset: str | None = field(
-        default=None,
-        metadata={
-            "help": "Parallel data for the validation loss, as --dataset; default: see --validation_split, or none."
-        },
-    )
     validation_split: str | None = field(
-        default=None, metadata={"help": "Split of --validation_dataset, or without one of --dataset."}
+        default=None,
+        metadata={"help": "Split of --validation_dataset, or without one of --dataset; default: no validation loss."},
     )
     test_dataset: str | None = field(
         default=None,

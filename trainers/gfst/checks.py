@@ -74,8 +74,8 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])
     if needs_target:
-        reasons = TargetGender(lang=a.target_lang, tagger=tagger, **a.target_filter)
-        reasons({"target": ["a"], "source_gender": [attribute.group_names[0]]})
+        row = {"target": ["a"], "source_gender": [attribute.group_names[0]]}
+        TargetGender(lang=a.target_lang, tagger=tagger, **a.target_filter)(row)
     if a.wants("predict"):
         _check_measures(a, data, data["winomt_tagger"] or tagger)
 

@@ -29,6 +29,7 @@ from accelerate import PartialState
 from datasets import Dataset, concatenate_datasets, load_from_disk
 
 from hf_fairness.filters import GenderTagger
+from hf_fairness.filters.drops import check_enough
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
@@ -52,6 +53,7 @@ from hf_fairness.trainers.gfst.arguments import (
 from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.gfst.pairs import (
+    REVERSE,
     SOURCE,
     TARGET,
     TEXT,
@@ -192,13 +194,29 @@ class GFSTMethod(PairStages):
 
     def prepare(self) -> None:
         """The pairs and the initial model, as far as `until` says and as there are data for them."""
-        self.filter_given()
-        if self.arguments.wants("start"):
+        a, run, first, last = self.arguments, self.run, self.first, self.last
+        given, reverse = self.data["monolingual"], self.data["reverse"] or a.reverse_model
+        if self.data["train"] is not None:
+            self.make("parallel", self.parallel, self.train, self.lengths, self.filter_keys["filter_source"])
+        if given is not None and a.wants(first):
+            draws = [a.max_candidates, self.seed] if a.max_candidates else None
+            self.make(first, self.texts, given, self.filter_keys[first], draws)
+        if a.wants("start"):
             self.start = self._start()
-        if self.arguments.wants("initial"):  # algorithm 1, line 1
-            trained = self.arguments.trains_initial
-            self.base = self._train(BASELINE) if trained else replace(self.start, name=BASELINE)
-        self.make_pairs()
+        if a.wants("initial"):  # algorithm 1, line 1
+            self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
+        if a.wants("translate"):
+            self.translator = given_model(REVERSE, reverse) if a.backwards else self.base
+            translating = [self.translator.key, self.translation_settings(self.translator)]
+            self.make("translate", self.translated, run.key(first), *translating)
+        if a.wants(last):
+            self.make(last, self.filtered, run.key("translate"), self.lengths, self.filter_keys[last])
+            check_enough(self.counts[last], self.groups, self.least)
+        if a.wants("balance"):
+            self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
+        if a.wants(RANDOM) and RANDOM in a.arms:
+            size = self.counts["balance"]["n"]
+            self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
 
     def _start(self) -> Fitted:
         """The named model, the given one, or a small one with a tokenizer of its own."""
@@ -208,8 +226,7 @@ class GFSTMethod(PairStages):
         sizes: dict[str, Any] = {name: getattr(a, name) for name in ("d_model", "layers", "heads", "ffn", "dropout")}
 
         def small() -> tuple[Any, Any]:
-            rows = self.rows("parallel")
-            texts = (text for column in (SOURCE, TARGET) for text in rows[column][:])
+            texts = chain.from_iterable(self.rows("parallel")[column][:] for column in (SOURCE, TARGET))
             tokenizer = small_tokenizer(texts, vocab_size=a.vocab_size, level=a.token_level)
             return small_marian(tokenizer, **sizes, seed=self.seed), tokenizer
 
@@ -277,21 +294,23 @@ class GFSTMethod(PairStages):
             if is_main_process():
                 for part in (model, tokenizer):
                     part.save_pretrained(folder / "model")
-                title = f"# GFST: {stage.removeprefix('train_')}"
                 made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
-                atomic_write_text(folder / "model" / CARD, f"{title}\n\n{made}\n")
+                text = f"# GFST: {stage.removeprefix('train_')}\n\n{made}\n"
+                atomic_write_text(folder / "model" / CARD, text)
                 for place in (data, folder / "checkpoints"):
                     discard(place)
             return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
 
-        pairs = LEARNS_FROM.get(name, "balance")
-        own = [] if first else [name, self.training_method, steps, sizes, [self.run.key(pairs)] if pairs else []]
-        own += [] if fresh else [a.finetune_learning_rate]
-        inputs = [begin.key, self.run.key("parallel"), self.data["validation"], *own, self.settings]
-        inputs += [[a.source_code, a.target_code, a.prefix]]
+        source = LEARNS_FROM.get(name, "balance")
+        arm_key = [name, self.training_method, steps, sizes, [self.run.key(source)] if source else []]
+        rate = [] if fresh else [a.finetune_learning_rate]
+        inputs = [
+            *(begin.key, self.run.key("parallel"), self.data["validation"], *([] if first else arm_key), *rate),
+            *(self.settings, [a.source_code, a.target_code, a.prefix]),
+        ]
         found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
-        from_where = {"starts_from": "new weights" if fresh else "the initial model"}
-        training = {**found, "n_pairs": 0} if first else {**sizes, **found, **from_where}
+        starts_from = "new weights" if fresh else "the initial model"
+        training = {**found, "n_pairs": 0} if first else {**sizes, **found, "starts_from": starts_from}
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
     def _rows(self, name: str) -> tuple[Dataset, Dataset]:

@@ -31,7 +31,6 @@ from hf_fairness.filters import (
     TooFewPairsError,
     drops,
 )
-from hf_fairness.filters.drops import check_enough
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.filters.target import WORDS
 from hf_fairness.measure.model_keys import source_key
@@ -194,35 +193,7 @@ class PairStages(Method):
         self.counts: dict[str, Any] = {}
         self.base = self.translator = Fitted(BASELINE, None)
 
-    def filter_given(self) -> None:
-        """The stages of what was given: parallel pairs that can be used, and texts that speak of one group."""
-        a, texts = self.arguments, self.data["monolingual"]
-        if self.data["train"] is not None:
-            self._make("parallel", self.parallel, self.train, self.lengths, self.filter_keys["filter_source"])
-        if texts is not None and a.wants(self.first):
-            draws = [a.max_candidates, self.seed] if a.max_candidates else None
-            self._make(self.first, self.texts, texts, self.filter_keys[self.first], draws)
-
-    def make_pairs(self) -> None:
-        """The stages from the initial model to balanced pairs and random ones, as far as the run goes."""
-        a = self.arguments
-        if not a.wants("translate"):
-            return
-        source = self.data["reverse"] or a.reverse_model
-        self.translator = given_model(REVERSE, source) if a.backwards else self.base
-        translating = [self.translator.key, self.translation_settings(self.translator)]
-        self._make("translate", self.translated, self.run.key(self.first), *translating)
-        if a.wants(self.last):
-            self._make(self.last, self.filtered, self.run.key("translate"), self.lengths, self.filter_keys[self.last])
-            check_enough(self.counts[self.last], self.groups, self.least)
-        if a.wants("balance"):
-            sizes = [a.max_pairs, a.min_pairs, self.seed, list(self.groups)]
-            self._make("balance", self.balanced, self.run.key(self.last), *sizes)
-        if a.wants(RANDOM) and RANDOM in a.arms:
-            size, given = self.counts["balance"]["n"], self.data["monolingual"]
-            self._make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
-
-    def _make(self, stage: str, rows_of: Callable[[Path], tuple[Dataset, dict[str, Any]]], *inputs: Any) -> None:
+    def make(self, stage: str, rows_of: Callable[[Path], tuple[Dataset, dict[str, Any]]], *inputs: Any) -> None:
         """Make the rows of a stage, save them with their card, and note what was counted.
 
         Args:
@@ -358,9 +329,8 @@ class PairStages(Method):
         """
         model, tokenizer = open_translator(by.model)
         logger.info("Translating %s sentences.", f"{len(texts):,}")
-        how = {"batch_size": self.arguments.translation_batch_size, "device": str(self.config.device)}
-        how |= self.translation_settings(by)
-        found = translate(model, tokenizer, texts, cache=folder / "cache", **how)
+        how = {**self.translation_settings(by), "batch_size": self.arguments.translation_batch_size}
+        found = translate(model, tokenizer, texts, cache=folder / "cache", device=str(self.config.device), **how)
         shutil.rmtree(folder / "cache", ignore_errors=True)
         return found
 
@@ -369,8 +339,8 @@ class PairStages(Method):
         a, back = self.arguments, by.name == REVERSE
         source, target = (a.target_code, a.source_code) if back else (a.source_code, a.target_code)
         settings = {name: getattr(a, name) for name in ("num_beams", "max_source_length", "max_new_tokens")}
-        prefix = a.reverse_prefix if back else a.prefix
-        return {**settings, "source_code": source, "target_code": target, "prefix": prefix}
+        codes = {"source_code": source, "target_code": target}
+        return {**settings, **codes, "prefix": a.reverse_prefix if back else a.prefix}
 
     def card(self, rows: Dataset, stage: str, numbers: Mapping[str, Any], *, repo_id: str = "") -> Any:
         """The card of the rows of a stage: how they were made.

@@ -112,8 +112,8 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
         rows = rows.select_columns(["translation"]).flatten()
         rows = rows.rename_columns({name: name.removeprefix("translation.") for name in rows.column_names})
     texts = columns_of_texts(rows)
-    choices = [wanted, standard, [arguments.source_lang, arguments.target_lang or ""]]
-    choices += [texts] if wanted == standard and len(texts) == 2 else []
+    anything = [texts] if wanted == standard and len(texts) == 2 else []
+    choices = [wanted, standard, [arguments.source_lang, arguments.target_lang or ""], *anything]
     names = next((names for names in choices if set(names) <= set(texts)), None)
     if names is None:
         raise ValueError(
