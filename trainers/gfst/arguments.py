@@ -21,7 +21,7 @@ STAGES = (
     *("parallel", "filter_source", "start", "initial", "translate", "filter_target", "balance", "randst"),
     *("train", "predict", "scores", "report", "model"),
 )
-#: Back-translation filters the texts by their target language first.
+#: The filters in their order; back-translation filters the texts by their target language first.
 BACKWARDS = {"filter_source": "filter_target", "filter_target": "filter_source"}
 
 
@@ -255,11 +255,6 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         """How the target filter reads genders, beside its tagger."""
         nouns = None if self.nouns is None else Path(self.nouns)
         return {"human_nouns_only": self.human_nouns_only, "nouns": nouns, "ambiguous": self.ambiguous}
-
-    @property
-    def first_filter(self) -> str:
-        """The stage that chooses among the monolingual texts; the other filter looks at their translations."""
-        return "filter_target" if self.backwards else "filter_source"
 
     def wants(self, stage: str) -> bool:
         """Whether the run goes as far as a stage."""

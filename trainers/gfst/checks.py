@@ -41,7 +41,6 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
     SourceGender(wordlist=a.wordlist, attribute=attribute)  # refuses what it cannot work with
     known = [RANDOM, UNFILTERED, *attribute.group_names]
     unknown = next((name for name in a.arms if name not in known), None)
-    needs_parallel = a.until == "parallel" or a.wants("train") or (a.wants("start") and a.trains_initial)
     needs_target = a.backwards or a.wants("filter_target")
     translates_back = a.backwards and a.wants("translate")
     reverse = data["reverse"] or a.reverse_model
@@ -54,7 +53,8 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
             "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it "
             "is needed (--until).": data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
             "There are no parallel data: the models are trained on them. Name pairs of texts with --dataset.": (
-                data["train"] is None and needs_parallel
+                data["train"] is None
+                and (a.until == "parallel" or a.wants("train") or (a.wants("start") and a.trains_initial))
             ),
             "A model that is given as an object needs its tokenizer: tokenizer=...": (
                 data["model"] is not None and data["model"][1] is None

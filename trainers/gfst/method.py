@@ -20,7 +20,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -148,6 +147,13 @@ def run_gfst(
     return run_experiment(GFSTMethod, arguments, config, **data)
 
 
+def save_model(folder: Path, model: Any, tokenizer: Any, name: str, about: str) -> None:
+    """A model with its tokenizer, and a card that says what it is."""
+    for part in (model, tokenizer):
+        part.save_pretrained(folder)
+    atomic_write_text(folder / CARD, f"# GFST: {name}\n\n{about}\n")
+
+
 class GFSTMethod(PairStages):
     """The initial model, GFST, its control and the other arms, as arms of an experiment.
 
@@ -169,12 +175,6 @@ class GFSTMethod(PairStages):
         *("learning_rate", "warmup_steps", "label_smoothing_factor", "per_device_train_batch_size"),
         *("num_train_epochs", "max_steps", "average_checkpoints", "max_length", "max_length_ratio", "seed"),
     )
-
-    @cached_property
-    def tests(self) -> list[TranslationSet]:
-        """The sets that the models are measured on; a tagger that is named by its kind is for the filter alone."""
-        tagger = self.data["winomt_tagger"] or (None if self.arguments.tagger else self.tagger)
-        return translation_sets(self.arguments, self.data, self.groups, tagger, self.data_seed)
 
     @property
     def base_name(self) -> str:
@@ -215,8 +215,8 @@ class GFSTMethod(PairStages):
         if a.wants("balance"):
             self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
         if a.wants(RANDOM) and RANDOM in a.arms:
-            size = self.counts["balance"]["n"]
-            self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
+            n = self.counts["balance"]["n"]
+            self.make(RANDOM, self.random, given, n, self.seed, *translating, self.lengths)
 
     def _start(self) -> Fitted:
         """The named model, the given one, or a small one with a tokenizer of its own."""
@@ -232,10 +232,8 @@ class GFSTMethod(PairStages):
 
         def work(folder: Path) -> dict[str, Any]:
             model, tokenizer = given or small()
-            for part in (model, tokenizer):
-                part.save_pretrained(folder)
             what = "the given model" if given else "a small model with random weights"
-            atomic_write_text(folder / CARD, f"# GFST: start\n\nThe tokenizer and {what}, not trained here.\n")
+            save_model(folder, model, tokenizer, "start", f"The tokenizer and {what}, not trained here.")
             return {"parameters": sum(weight.numel() for weight in model.parameters())}
 
         settings = [a.vocab_size, a.token_level, *sizes.values(), self.seed]
@@ -292,11 +290,8 @@ class GFSTMethod(PairStages):
             model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
             state.wait_for_everyone()
             if is_main_process():
-                for part in (model, tokenizer):
-                    part.save_pretrained(folder / "model")
                 made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
-                text = f"# GFST: {stage.removeprefix('train_')}\n\n{made}\n"
-                atomic_write_text(folder / "model" / CARD, text)
+                save_model(folder / "model", model, tokenizer, stage.removeprefix("train_"), made)
                 for place in (data, folder / "checkpoints"):
                     discard(place)
             return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
@@ -377,7 +372,7 @@ class GFSTMethod(PairStages):
 
     def _predict(self, fitted: Fitted) -> None:
         """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
-        sources = {each.name: each.sources for each in self.tests}
+        sources = {each.name: each.sources for each in self.sets()}
 
         def work(folder: Path) -> dict[str, int]:
             found = iter(self.translations(fitted, [*chain.from_iterable(sources.values())], folder))
@@ -388,9 +383,10 @@ class GFSTMethod(PairStages):
         inputs = [fitted.key, sources, self.translation_settings(fitted)]
         self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, keep_partial=True)
 
-    def sets(self) -> Sequence[EvalSet]:
-        """Those that were given."""
-        return self.tests
+    def sets(self) -> Sequence[TranslationSet]:
+        """Those that were given; a tagger that is named by its kind is for the filter alone."""
+        tagger = self.data["winomt_tagger"] or (None if self.arguments.tagger else self.tagger)
+        return translation_sets(self.arguments, self.data, self.groups, tagger, self.data_seed)
 
     def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
         """Results of an arm by name of the set, from the translations that it made."""

@@ -188,7 +188,7 @@ class PairStages(Method):
             "filter_source": [a.wordlist, self.attribute.digest, self.lengths["max_tokens"]],
             "filter_target": [tagger_key(a, self.tagger), a.target_filter, list(self.groups), self.lengths],
         }
-        self.first, self.last = a.first_filter, BACKWARDS[a.first_filter]
+        self.first, self.last = reversed(BACKWARDS) if a.backwards else BACKWARDS
         self.least = a.min_pairs if a.wants("balance") else 1  # of a run that ends before the number matters
         self.counts: dict[str, Any] = {}
         self.base = self.translator = Fitted(BASELINE, None)

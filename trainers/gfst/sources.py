@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 #: Endings that `open_dataset` reads as tables; every other file is text, one row a line.
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-#: Endings of the files in which the authors of test sets publish them; and of all that can be read.
+#: Endings of the files in which the authors of test sets publish them.
 PUBLISHED = (".txt", ".tsv")
-FILES = (*TABLES, *PUBLISHED)
 #: Option -> the columns of a data set in place of the file that its authors publish, and the name of that file.
 TEST_SETS: dict[str, tuple[tuple[str, ...], str]] = {
     "winomt": (("gender", "target_index", "sentence", "profession"), "WinoMT's data file en.txt"),
@@ -151,7 +150,7 @@ def open_lines(source: str) -> Dataset:
     return load_dataset("text", data_files=source, split="train", encoding="utf-8-sig", encoding_errors="replace")
 
 
-def open_test_set(option: str, source: str | None, languages: Sequence[str | None]) -> list[Any] | None:
+def open_test_set(option: str, source: str | None, languages: Sequence[str | None]) -> Any:
     """Rows of WinoMT or MuST-SHE, from the file that is published or from a data set with the columns of the builder.
 
     Args:
@@ -163,7 +162,6 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
         ValueError: it is not there, or a column is missing.
     """
     from hf_fairness.measure import read_must_she, read_winomt
-    from hf_fairness.measure.translator.winomt_data import as_rows
 
     if source is None:
         return None
@@ -172,7 +170,8 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
     columns, name = TEST_SETS[option]
     wanted = f"{name}, or a data set with the columns {', '.join(columns)}"
     try:
-        config = _configuration(source, ("all", "-".join(map(str, languages))))
+        several = Path(source).is_dir() or not looks_local(source, (*TABLES, *PUBLISHED))
+        config = _configuration(source, ("all", "-".join(map(str, languages)))) if several else None
         rows = open_dataset(source, config=config, split=None, prefer=("test",))
     except ValueError as error:
         raise ValueError(f"--{option}: {error} Wanted here: {wanted}.") from error
@@ -181,7 +180,7 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
             f"--{option}: {source} has no column {lacking[0]!r}; it has {', '.join(rows.column_names)}. Expected "
             f"{wanted}."
         )
-    return [dict(row) for row in as_rows(rows)]
+    return rows
 
 
 def _configuration(source: str, wanted: Sequence[str]) -> str | None:
@@ -189,7 +188,7 @@ def _configuration(source: str, wanted: Sequence[str]) -> str | None:
     from datasets import get_dataset_config_names
 
     try:
-        known = get_dataset_config_names(source) if Path(source).is_dir() or not looks_local(source, FILES) else []
+        known = get_dataset_config_names(source)
     except (OSError, ValueError):  # said in full where it is opened
         return None
     return next((name for name in wanted if name in known), None)

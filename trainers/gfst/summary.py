@@ -47,8 +47,9 @@ ARMS = {
 
 def arm(name: str) -> Arm:
     """A model as reports call it."""
-    alone = f"trained on the pairs about the group {name} alone"
-    return ARMS.get(name) or Arm(name, f"{name} pairs only", "variant", alone)
+    return ARMS.get(name) or Arm(
+        name, f"{name} pairs only", "variant", f"trained on the pairs about the group {name} alone"
+    )
 
 
 def kept_table(data: Mapping[str, Any]) -> Table:
@@ -148,8 +149,7 @@ def cautions(report: Mapping[str, Any]) -> Iterator[str]:
 def signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """What says how BLEU and chrF were computed, and how WinoMT was read; results by set and arm."""
     first: dict[str, Mapping[str, Any]] = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
-    read, quality = first.get("winomt"), mapping(mapping(first, "test"), "signatures")
-    if not read:
-        return dict(quality)
-    how = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
-    return {**quality, "WinoMT": how}
+    read, found = first.get("winomt"), dict(mapping(mapping(first, "test"), "signatures"))
+    if read:
+        found["WinoMT"] = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
+    return found
