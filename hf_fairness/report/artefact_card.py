@@ -11,7 +11,7 @@ import hf_fairness
 from hf_fairness.record import Record
 from hf_fairness.report.card import HEADING, findings_markdown, introduction, numbers
 from hf_fairness.report.markdown import bullets, code_block, escape_markdown, sections
-from hf_fairness.report.merge import marked, own_section, update_card
+from hf_fairness.report.merge import FRONT, marked, own_section, update_card
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import DISCLAIMER
 
@@ -19,7 +19,6 @@ from hf_fairness.report.text import DISCLAIMER
 REPOSITORY = "{repository}"
 #: Before what a library wrote.
 _REST = "<!-- hf-fairness:written by the library -->"
-_FRONT = re.compile(r"\A\s*---\n.*?\n---\s*", re.DOTALL)
 
 LOAD_ENCODER = f"""from sentence_transformers import SentenceTransformer
 
@@ -96,15 +95,15 @@ def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
     Returns:
         Markdown with front matter; our section on bias has the marks by which ``update_card`` finds it again.
     """
-    opening = _FRONT.match(base)
-    front, body = (opening[0], base[opening.end() :]) if opening else ("", base)
+    opening = FRONT.match(base)
+    body = base[opening.end() :].lstrip() if opening else base
     ours = own_section(base) is not None
     theirs = body.partition(_REST)[2] if ours else re.sub(r"\A# ", "## ", body.strip())
     summary = f"{escape_markdown(about.summary)} Made with hf-fairness {hf_fairness.__version__}."
     title = sections([(f"# {escape_markdown(repo_id or about.title)}", summary)])
     return sections(
         [
-            ("", update_card(front + title, about.section, about.metadata)),
+            ("", update_card(base.removesuffix(body) + title, about.section, about.metadata)),
             ("## How to load it", code_block(about.load.replace(REPOSITORY, repo_id or "."), repo_id)),
             ("## Limits", bullets(about.limits)),
             ("## Licence", escape_markdown(about.terms)),

@@ -18,13 +18,17 @@ from hf_fairness.report.card import HEADING, TASK_NAME
 
 _BEGIN, _END = "<!-- hf-fairness:begin -->", "<!-- hf-fairness:end -->"
 _BLOCK = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
-_FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
+FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"bias,? risks,? (?:and|&) limitations", re.IGNORECASE)
 # sentence-transformers writes the empty section as a comment.
 _PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
-_COMMENT, _COMMENT_END = "<!--", "-->"
-_FENCE = re.compile(r"```+|~~~+")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
+#: Our blocks, comments and code: to their ends, to the next block of ours, or to the end of the card.
+_OPEN_END = rf"(?={_BEGIN})|\Z"
+_NO_TEXT = re.compile(
+    rf"{_BEGIN}.*?(?:{_END}|\Z)|<!--.*?(?:-->|{_OPEN_END})|^(```+|~~~+).*?(?:^\1[ \t]*$|{_OPEN_END})",
+    re.DOTALL | re.MULTILINE,
+)
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)", re.MULTILINE)
 _OWN_SUBTITLE = "### Measured bias"
 
 
@@ -36,33 +40,14 @@ def _parts(text: str) -> tuple[list[str], list[str]]:
     return pieces[::2], pieces[1::2]
 
 
-def _closing(line: str) -> str:
-    """What ends the block of ours, comment or code that a line begins; empty where it begins none."""
-    if _BEGIN in line:
-        return _END
-    if _COMMENT in line and _COMMENT_END not in line.rpartition(_COMMENT)[2]:
-        return _COMMENT_END
-    fence = _FENCE.match(line)
-    return fence[0] if fence else ""
-
-
-def _authors_section(text: str) -> tuple[int, int] | None:
-    """Start and end of a section of that title which somebody else wrote, or None; code and comments have none."""
-    closing, place = "", 0
-    start: int | None = None
-    level = 0
-    for line in text.split("\n"):
-        heading = None if closing else _HEADING.match(line)
-        if heading and start is None and _TITLE.fullmatch(" ".join(heading[2].rstrip("#").split())):
-            start, level = place, len(heading[1])
-        elif heading and start is not None and len(heading[1]) <= level:
-            return start, place
-        if not closing:
-            closing = _closing(line)
-        elif line.rstrip() == closing or (closing in (_END, _COMMENT_END) and closing in line):
-            closing = ""
-        place += len(line) + 1
-    return None if start is None else (start, len(text))
+def _authors_section(text: str) -> int | None:
+    """End of a section of that title which somebody else wrote; None where there is none."""
+    headings = list(_HEADING.finditer(_NO_TEXT.sub(lambda found: " " * len(found[0]), text)))
+    for place, heading in enumerate(headings):
+        if _TITLE.fullmatch(" ".join(heading[2].rstrip("# ").split())):
+            after = (other.start() for other in headings[place + 1 :] if len(other[1]) <= len(heading[1]))
+            return next(after, len(text))
+    return None
 
 
 def _merge_body(body: str, section: str) -> str:
@@ -75,10 +60,9 @@ def _merge_body(body: str, section: str) -> str:
     if inside:
         return "".join([outside[0], marked(section), *outside[1:]])
     placeholder = _PLACEHOLDER.search(body)
-    if placeholder and own is None and (close := body.find(_COMMENT_END, placeholder.end())) >= 0:
-        return body[: placeholder.start()] + marked(section) + body[close + len(_COMMENT_END) :]
-    end = own[1] if own is not None else len(body)
-    head, tail = body[:end].rstrip("\n"), body[end:].lstrip("\n")
+    if placeholder and own is None and (close := body.find("-->", placeholder.end())) >= 0:
+        return body[: placeholder.start()] + marked(section) + body[close + len("-->") :]
+    head, tail = body[:own].rstrip("\n"), "" if own is None else body[own:].lstrip("\n")
     return f"{head}\n\n{marked(section)}\n" + (f"\n{tail}" if tail else "") if head else f"\n{marked(section)}\n{tail}"
 
 
@@ -91,11 +75,9 @@ def _merge_index(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
         )
     kept = [{**entry, "results": [item for item in _results(entry) if not _is_ours(item)]} for entry in old or []]
     for entry in new:
-        alone = kept[0] if len(kept) == 1 else None
-        home = next((each for each in kept if each.get("name") == entry["name"]), alone)
-        if home is None:
-            home = {"name": entry["name"], "results": []}
-            kept.append(home)
+        if len(kept) != 1 and entry["name"] not in [each.get("name") for each in kept]:
+            kept.append({"name": entry["name"], "results": []})
+        home = next((each for each in kept if each.get("name") == entry["name"]), kept[0])
         home["results"] += entry["results"]
     return [entry for entry in kept if entry["results"]]
 
@@ -136,15 +118,13 @@ def _merge_front(source: str, metadata: Mapping[str, Any]) -> str:
     if not isinstance(old, dict):
         raise ValueError(f"card: the front matter is {type(old).__name__}, expected keys and values.")
     changed = _changed(old, metadata)
-    if node is not None and node.flow_style:
+    if node is not None and (not old or node.flow_style):
         return _dump({**old, **changed})
     keys = [key for key, _ in node.value] if old else []
     starts = [*(key.start_mark.index for key in keys), len(source)]
-    text = source[: starts[0]]
-    for key, start, end in zip(keys, starts, starts[1:], strict=False):
-        part = _dump({key.value: changed.pop(key.value)}) if key.value in changed else source[start:end]
-        text += part if part.endswith("\n") else f"{part}\n"
-    return text + _dump(changed)
+    parts = {key.value: source[start:end] for key, start, end in zip(keys, starts, starts[1:], strict=False)}
+    parts |= {key: _dump({key: value}) for key, value in changed.items()}
+    return source[: starts[0]] + "".join(parts.values())
 
 
 def own_section(card: str) -> str | None:
@@ -181,7 +161,7 @@ def update_card(card: str | Path, section: str, metadata: Mapping[str, Any] | No
     is_path = isinstance(card, Path) or ("\n" not in card and card.endswith(".md"))
     read = Path(card).read_bytes().decode() if is_path else str(card)
     text = read.removeprefix("\ufeff").replace("\r\n", "\n")
-    front = _FRONT.match(text)
+    front = FRONT.match(text)
     merged = _merge_front(f"{front['yaml'] or ''}\n" if front else "", metadata or {}).strip("\n")
     new = _merge_body(text[front.end() :] if front else text, section)
     if merged or front:

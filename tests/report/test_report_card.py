@@ -371,3 +371,16 @@ def test_real_card(minilm_path, section, metadata):
     assert "flax-sentence-embeddings/stackexchange_xml" in card.data.datasets
     body = text.split("---\n", 2)[2].strip()
     assert body in new
+
+
+@pytest.mark.parametrize("body", ["# T\n\n<!-- open\n", "# T\n\n```python\nx = 1\n", "a <!-- b --> c <!-- d\n"])
+def test_what_nothing_closes_ends_at_our_section(body, section, metadata):
+    """Else the second update would take our own heading for the author's."""
+    once = update_card(body, section, metadata)
+    assert update_card(once, section, metadata) == once
+    assert "Measured bias" not in once
+
+
+def test_front_matter_that_says_nothing(section, metadata):
+    new = update_card("---\nnull\n---\nx\n", section, metadata)
+    assert front(new)["tags"] == metadata["tags"]
