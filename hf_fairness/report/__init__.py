@@ -18,18 +18,16 @@ from typing import Any
 from hf_fairness.record import Record, plain
 from hf_fairness.report.audit_record import audit_record
 from hf_fairness.report.bias_score import (
-    refinement_plot,
+    refinement_figure,
     refinement_table,
-    save_scree_plot,
-    scree_plot,
+    scree_figure,
     top_texts_table,
     word_table_html,
-    write_histogram,
 )
 from hf_fairness.report.card import card_metadata, card_section, model_index_entries
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
-from hf_fairness.report.plots import figures
+from hf_fairness.report.plots import draw, figures, save_figure
 from hf_fairness.report.projection import project
 from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.svg import standalone
@@ -42,21 +40,21 @@ __all__ = [
     "audit_record",
     "card_metadata",
     "card_section",
+    "draw",
     "model_index_entries",
     "plain",
     "project",
-    "refinement_plot",
+    "refinement_figure",
     "refinement_table",
     "render_html",
-    "save_scree_plot",
-    "scree_plot",
+    "save_figure",
+    "scree_figure",
     "stage_report",
     "summarize",
     "text_report",
     "top_texts_table",
     "update_card",
     "word_table_html",
-    "write_histogram",
     "write_report",
 ]
 

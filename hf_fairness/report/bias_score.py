@@ -4,70 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hf_fairness.record import interval, number
 from hf_fairness.report.html import from_template
 from hf_fairness.report.markdown import markdown_table
-from hf_fairness.report.plots import Plot, draw, save_figure
 from hf_fairness.report.text import format_number, format_value
 
 #: Colours of the negative and the positive side, as red, green, blue: they differ for every kind of colour vision.
 COLOURS = ((0, 114, 178), (213, 94, 0))
 #: Opacity of the strongest colour; the page shows through, so that its text colour stays readable on it.
 STRONGEST = 0.55
-#: Key of a percentile's entry -> heading of its column.
+#: Key of a percentile's entry -> heading of its column, and how its numbers are written where they have no interval.
 COLUMNS = {
-    "percentile": "percentile",
-    "threshold": "threshold",
-    "n_above": "rows above",
-    "share_above": "share above",
-    "max_kept": "highest score kept",
-    "n_with_terms": "with terms",
-    "n_added": "added",
-    "share_duplicated": "share duplicated",
+    "percentile": ("percentile", "g"),
+    "threshold": ("threshold", ""),
+    "n_above": ("rows above", ",.0f"),
+    "share_above": ("share above", ""),
+    "max_kept": ("highest score kept", ""),
+    "n_with_terms": ("with terms", ",.0f"),
+    "n_added": ("added", ",.0f"),
+    "share_duplicated": ("share duplicated", ""),
 }
-COUNTS = ("n_above", "n_with_terms", "n_added")
 
 
-def scree_plot(ratios: Mapping[str, Sequence[float]] | Sequence[float]) -> Plot:
-    """Share of variance of the first components of one or more directions, as inline SVG.
+def scree_figure(ratios: Mapping[str, Sequence[float]] | Sequence[float]) -> dict[str, Any]:
+    """Share of variance of the first components of one or more directions, as data of a picture.
 
     Args:
         ratios: ``direction.explained_variance_ratio``, or several of them by name (10 and 50 pairs).
 
     Returns:
-        A ``Plot`` with SVG, caption and the same in words.
+        What a record keeps, `draw` shows and `save_figure` writes, see :mod:`hf_fairness.report.plots`.
 
     Raises:
         ValueError: nothing to draw, or a value that is no share.
-        ImportError: matplotlib is not installed.
 
     Source:
         Dolci et al. 2023, figures 2 and 7.
     """
-    return draw("scree", _scree(ratios))
-
-
-def save_scree_plot(ratios: Mapping[str, Sequence[float]] | Sequence[float], path: str | Path) -> Path:
-    """Write a scree plot as a picture file.
-
-    Args:
-        ratios: as in :func:`scree_plot`.
-        path: the file; its ending decides the format (``.png``, ``.svg``, ``.pdf``).
-
-    Returns:
-        The path written.
-
-    Raises:
-        ValueError: as :func:`scree_plot`, or an ending that matplotlib does not know.
-        ImportError: matplotlib is not installed.
-    """
-    return save_figure(_scree(ratios), path)
-
-
-def _scree(ratios: Mapping[str, Sequence[float]] | Sequence[float]) -> dict[str, Any]:
     named = ratios if isinstance(ratios, Mapping) else {"": ratios}
     series = {str(name): [float(value) for value in values] for name, values in named.items()}
     if not series or not all(series.values()):
@@ -88,43 +63,6 @@ def _scree(ratios: Mapping[str, Sequence[float]] | Sequence[float]) -> dict[str,
     }
 
 
-def refinement_plot(description: Mapping[str, Any]) -> Plot:
-    """Histogram of the scores of a corpus, with a line at each threshold.
-
-    Args:
-        description: what ``hf_fairness.refine.describe`` returned.
-
-    Returns:
-        A ``Plot``; the lines have ids that end in ``threshold-<percentile>``.
-
-    Raises:
-        ValueError: something else than a description.
-        ImportError: the extra ``report`` is not installed.
-
-    Source: Dolci et al. 2023, figure 5.
-    """
-    return draw("refinement", _histogram(description))
-
-
-def write_histogram(description: Mapping[str, Any], path: str | Path) -> Path:
-    """Write :func:`refinement_plot` as an SVG file that needs no page around it, in one step.
-
-    Args:
-        description: what ``hf_fairness.refine.describe`` returned.
-        path: file to write, ending in ``.svg``; parent folders are made.
-
-    Returns:
-        The path written.
-
-    Raises:
-        ValueError: another ending, or something else than a description.
-        ImportError: the extra ``report`` is not installed.
-    """
-    if Path(path).suffix.lower() != ".svg":
-        raise ValueError(f"The histogram is written as SVG; got {str(path)!r}, wanted a name ending in .svg.")
-    return save_figure(_histogram(description), path)
-
-
 def refinement_table(description: Mapping[str, Any]) -> list[list[str]]:
     """Heading and one row per percentile, as text.
 
@@ -140,14 +78,12 @@ def refinement_table(description: Mapping[str, Any]) -> list[list[str]]:
     _check(description)
     levels = description["percentiles"]
     keys = [key for key in COLUMNS if any(key in level for level in levels)]
-    return [[COLUMNS[key] for key in keys], *([_cell(level, key) for key in keys] for level in levels)]
+    return [[COLUMNS[key][0] for key in keys], *([_cell(level, key) for key in keys] for level in levels)]
 
 
 def _cell(level: Mapping[str, Any], key: str) -> str:
-    value = number(level, key)
-    if value is not None and (key in COUNTS or key == "percentile"):
-        return f"{value:,.0f}" if key in COUNTS else f"{value:g}"
-    return format_value(value, interval(level, f"{key}_ci95"))
+    value, form = number(level, key), COLUMNS[key][1]
+    return format(value, form) if form and value is not None else format_value(value, interval(level, f"{key}_ci95"))
 
 
 def _check(description: object) -> None:
@@ -157,7 +93,21 @@ def _check(description: object) -> None:
         raise ValueError(f"Wanted what hf_fairness.refine.describe returns, with {', '.join(wanted)}; got {got}.")
 
 
-def _histogram(description: Mapping[str, Any]) -> dict[str, Any]:
+def refinement_figure(description: Mapping[str, Any]) -> dict[str, Any]:
+    """Histogram of the scores of a corpus with a line at each threshold, as data of a picture.
+
+    Args:
+        description: what ``hf_fairness.refine.describe`` returned.
+
+    Returns:
+        As :func:`scree_figure`; the lines have ids that end in ``threshold-<percentile>``.
+
+    Raises:
+        ValueError: something else than a description.
+
+    Source:
+        Dolci et al. 2023, figure 5.
+    """
     _check(description)
     levels = {f"{level['percentile']:g}": level["threshold"] for level in description["percentiles"]}
     lines = "; ".join(f"{level}th percentile {format_number(threshold)}" for level, threshold in levels.items())
@@ -249,8 +199,7 @@ def word_table_html(
         raise ValueError(f"groups must name the negative and the positive group; got {names}.")
     if scale is not None and not scale > 0.0:
         raise ValueError(f"scale must be positive; got {scale}.")
-    largest = max((abs(float(row["weighted"])) for table in items for row in table["rows"]), default=0.0)
-    limit = largest if scale is None else scale
+    limit = scale or max((abs(float(row["weighted"])) for table in items for row in table["rows"]), default=0.0)
     return from_template(
         "word_table",
         tables=items,

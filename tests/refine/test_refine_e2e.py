@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset
 from hf_fairness.measure.encoder.bias_direction import bias_direction
 from hf_fairness.measure.encoder.bias_score import BiasScore
 from hf_fairness.refine import PERCENTILES, compensate, describe, random_subtract, replace, split, subtract
-from hf_fairness.report.bias_score import write_histogram
+from hf_fairness.report import refinement_figure, save_figure
 
 pytestmark = pytest.mark.whole
 
@@ -77,7 +77,8 @@ def test_a_corpus_is_refined_at_the_percentiles_of_the_paper(corpus, tmp_path):
     assert 0.4 < at95["share_duplicated"] < 0.9  # the paper: around .6
     assert at95["n_without_terms"] > 0
 
-    picture = ElementTree.fromstring(write_histogram(found, tmp_path / "histogram.svg").read_text(encoding="utf-8"))
+    path = save_figure(refinement_figure(found), tmp_path / "histogram.svg")
+    picture = ElementTree.fromstring(path.read_text(encoding="utf-8"))
     lines = [e.get("id") for e in picture.iter() if "threshold-" in e.get("id", "")]
     assert [name.rpartition("-")[2] for name in lines] == ["90", "93", "95", "97"]
 
