@@ -225,7 +225,7 @@ def _rows(result: Mapping[Any, Any], depth: int, entries: int | None) -> list[li
         if depth and entries is not None and place == entries and len(shown) > entries:
             rows.append([f"{'  ' * depth}… {len(shown) - entries} more", "", "", ""])
             break
-        name = "  " * depth + _clean(key, _WIDEST_NAME)
+        name = "  " * depth + one_line(key, _WIDEST_NAME)
         if isinstance(value, Mapping):
             rows.append(
                 [
@@ -252,11 +252,11 @@ def _cell(value: Any) -> str:
         return format_number(number)
     if not isinstance(value, (str, bytes)) and hasattr(value, "__len__"):
         return f"{len(value):,} values"
-    return _clean(str(value), _WIDEST_TEXT)
+    return one_line(str(value), _WIDEST_TEXT)
 
 
-def _clean(text: str, longest: int) -> str:
-    """A text in one line that commands no terminal, with its middle cut out if it is long."""
+def one_line(text: str, longest: int) -> str:
+    """A text in one line that commands no terminal, with its middle cut out if it is long: names of sets come last."""
     line = "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
     return line if len(line) <= longest else f"{line[: longest // 2]}…{line[-(longest // 2) + 1 :]}"
 
@@ -271,4 +271,4 @@ def _notes(result: Mapping[Any, Any], path: str = "") -> Iterator[str]:
                 if value.get(said):
                     yield f"{path}{title}{' '.join(str(value[said]).split())}"
         else:
-            yield from _notes(value, f"{path}{_clean(str(key), _WIDEST_NAME)}. ")
+            yield from _notes(value, f"{path}{one_line(str(key), _WIDEST_NAME)}. ")

@@ -31,12 +31,11 @@ BESIDE = {"improved": "better", "no clear change": "no clear difference"}
 
 def tables(record: Record) -> list[Table]:
     """All tables of a record in the order of the report, each with its heading first; what has no rows is left out."""
-    head = heading(record)
-    rows = {measure.id: cells(record, measure) for measure in record.measures}
     found = []
     for kind, title in KINDS.items():
-        shown = [rows[measure.id] for measure in record.measures if measure.kind == kind and rows[measure.id]]
-        found.append(Table(title, (head, *shown)))
+        rows = [row for measure in record.measures if measure.kind == kind and (row := cells(record, measure))]
+        heading = [tuple(name for name, _ in row) for row in rows[:1]]
+        found.append(Table(title, (*heading, *(tuple(text for _, text in row) for row in rows))))
     return [table for table in (*found, _all_arms(record), _comparisons(record), *record.tables) if len(table.rows) > 1]
 
 
@@ -47,34 +46,24 @@ def shown_arms(record: Record) -> list[Arm]:
     return main if len(record.arms) > 3 else [*main, *(arm for arm in record.arms if arm not in main)]
 
 
-def heading(record: Record) -> tuple[str, ...]:
-    """Heading of the cells of a measure."""
-    compared = any(True for _ in main_pairs(record))
-    more = ["Change", "Ideal", "Verdict"] if compared else ["Ideal"]
-    beside = ["Against control"] if compared and record.arm("control") else []
-    return ("Measure", *(arm.title for arm in shown_arms(record)), *more, *beside)
-
-
-def cells(record: Record, measure: Measure) -> tuple[str, ...]:
-    """The cells of a measure below :func:`heading`; empty where no model that is shown has a value."""
-    arms, head = shown_arms(record), heading(record)
+def cells(record: Record, measure: Measure) -> list[tuple[str, str]]:
+    """Heading and text of each cell of a measure; none where no model that is shown has a value."""
+    arms, method, control = shown_arms(record), record.arm("method"), record.arm("control")
     if not any(arm.name in measure.values for arm in arms):
-        return ()
+        return []
     chose = "validation data, which chose the model" if measure.part == "validation" else ""
     title = _lines(" ".join(measure.title.split()), measure.sample, chose, *_extras(measure, arms))
-    ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
-    ideal = f"chance ({format_number(measure.ideal)})" if measure.direction == "chance" else ideal
-    method, control = record.arm("method"), record.arm("control")
+    best = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
+    best = f"chance ({format_number(measure.ideal)})" if measure.direction == "chance" else best
+    found = [("Measure", title), *((arm.title, _value(measure, arm)) for arm in arms)]
+    ideal = ("Ideal", _lines(best, DIRECTIONS[measure.direction]))
+    if not any(main_pairs(record)):
+        return [*found, ideal]
     gap, beside = record.gap(measure, method, record.arm("original")), record.gap(measure, method, control)
-    found = [title, *(_value(measure, arm) for arm in arms), _lines(ideal, DIRECTIONS[measure.direction])]
-    if "Change" in head[len(arms) + 1 :]:
-        found.insert(-1, change_text(measure, gap) if gap else ABSENT)
-        found.append(
-            _lines(f"{MARKS.get(gap.verdict, '')} {gap.verdict}".strip(), gap.basis) if gap else "no comparison"
-        )
-    if len(found) < len(head):
-        found.append(_lines(BESIDE.get(beside.verdict, beside.verdict), _paired(beside)) if beside else ABSENT)
-    return tuple(found)
+    verdict = _lines(f"{MARKS.get(gap.verdict, '')} {gap.verdict}".strip(), gap.basis) if gap else "no comparison"
+    found += [("Change", change_text(measure, gap) if gap else ABSENT), ideal, ("Verdict", verdict)]
+    said = _lines(BESIDE.get(beside.verdict, beside.verdict), _paired(beside)) if beside else ABSENT
+    return [*found, ("Against control", said)] if control else found
 
 
 def _lines(*parts: str) -> str:
@@ -96,21 +85,19 @@ def _all_arms(record: Record) -> Table:
     """Every model on every measure that is no part of another, where the main tables cannot show all models."""
     rows = [("Measure", *(arm.title for arm in record.arms))]
     if len(record.arms) > len(shown_arms(record)):
-        trained = dict.fromkeys(key for arm in record.arms for key, value in arm.training.items() if _simple(value))
-        rows += [(key.replace("_", " "), *(_plain(arm.training.get(key)) for arm in record.arms)) for key in trained]
+        trained = [{key: text for key, value in arm.training.items() if (text := _plain(value))} for arm in record.arms]
+        keys = dict.fromkeys(key for texts in trained for key in texts)
+        rows += [(key.replace("_", " "), *(texts.get(key, ABSENT) for texts in trained)) for key in keys]
         whole = [measure for measure in record.measures if not measure.detail]
         rows += [(measure.title, *(_value(measure, arm) for arm in record.arms)) for measure in whole]
     return Table("All models", tuple(rows))
 
 
-def _simple(value: object) -> bool:
-    return isinstance(value, (int, float, str)) and not isinstance(value, bool)
-
-
 def _plain(value: object) -> str:
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:.3g}"
-    return ABSENT if value is None else f"{value:,.0f}" if isinstance(value, (int, float)) else str(value)
+    """A number or a word; empty for all else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return ""
+    return value if isinstance(value, str) else f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
 def _comparisons(record: Record) -> Table:

@@ -7,9 +7,9 @@ import textwrap
 
 from hf_fairness.record import Record
 from hf_fairness.report.summary import summarize
-from hf_fairness.report.tables import cells, heading, shown_arms
+from hf_fairness.report.tables import cells, shown_arms
 from hf_fairness.report.text import ABSENT
-from hf_fairness.results import columns
+from hf_fairness.results import columns, one_line
 
 #: Longest title in a table.
 WIDEST = 72
@@ -45,16 +45,14 @@ def text_report(record: Record, *, width: int | None = None) -> str:
 
 def _table(record: Record) -> str:
     """One line a measure: values with intervals, the ideal, the verdict."""
-    arms, head = shown_arms(record), heading(record)
-    place = head.index("Verdict", len(arms)) if "Verdict" in head[len(arms) :] else None
-    rows = [["measure", *(arm.title for arm in arms), "ideal", *(["verdict"] if place else [])]]
+    n, lines = 1 + len(shown_arms(record)), []
     for measure in record.measures:
-        title, *row = cells(record, measure) or [""]
-        title = title.split("\n")[0]
-        if len(title) > WIDEST:  # names of sets come last
-            title = f"{title[: WIDEST // 2]}…{title[-WIDEST // 2 + 1 :]}"
-        values = [cell.replace("\n", " ") for cell in row[: len(arms)]]
-        ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
-        verdict = [row[place - 1].split("\n")[0].replace("no comparison", "")] if place and row else []
-        rows += [[title, *values, ideal, *verdict]] if row else []
-    return "\n".join(columns(rows)) if len(rows) > 1 else ""
+        if row := cells(record, measure):
+            title, *values = (text for _, text in row[:n])
+            ideal = ABSENT if measure.ideal is None else f"{measure.ideal:g}"
+            verdict = [text.split("\n")[0].replace("no comparison", "") for name, text in row[n:] if name == "Verdict"]
+            lines.append(
+                [one_line(title.split("\n")[0], WIDEST), *(text.replace("\n", " ") for text in values), ideal, *verdict]
+            )
+    head = ["measure", *(arm.title for arm in shown_arms(record)), "ideal", "verdict"]
+    return "\n".join(columns([head[: len(lines[0])], *lines])) if lines else ""
