@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,15 @@ _COUNTED = {
     "bias": ("measure of bias", "measures of bias"),
     "utility": ("measure of utility", "measures of utility"),
     "information": ("probe", "probes"),
+}
+
+#: What is said of the cost, by the first of these verdicts that any measure of utility has.
+_COST = {
+    "worse": "It cost: {}",
+    "improved": "No measure of utility clearly fell",
+    "no clear change": "No measure of utility clearly fell",
+    "no interval": "What it cost cannot be told without intervals: {}",
+    "not judged": "Beside it: {}",
 }
 
 #: A measure and the comparison of two models on it.
@@ -76,17 +86,21 @@ def summarize(record: Record) -> Summary:
             others=tuple(_beside(record)),
             cautions=record.cautions,
         )
-    sentences: dict[str, list[str]] = {verdict: [] for verdict in (*JUDGED, "not judged")}
-    for measure, gap in pairs:
-        if not (measure.detail and gap.verdict.startswith("no ")):
-            sentences[gap.verdict].append(change_sentence(measure, gap))
+    sentences = {
+        verdict: tuple(
+            change_sentence(measure, gap)
+            for measure, gap in pairs
+            if gap.verdict == verdict and not (measure.detail and verdict.startswith("no "))
+        )
+        for verdict in JUDGED
+    }
     return Summary(
         headline=_headline(record, pairs),
         counts=_counts(pairs),
-        worse=tuple(sentences["worse"]),
-        improved=tuple(sentences["improved"]),
-        unclear=tuple(sentences["no clear change"]),
-        undecided=tuple(sentences["no interval"]),
+        worse=sentences["worse"],
+        improved=sentences["improved"],
+        unclear=sentences["no clear change"],
+        undecided=sentences["no interval"],
         others=tuple(_beside(record)),
         cautions=(*record.cautions, *_cautions(record, pairs)),
     )
@@ -95,9 +109,7 @@ def summarize(record: Record) -> Summary:
 def main_pairs(record: Record) -> Iterator[Pair]:
     """Measures with the comparison of the method and the original model."""
     method, original = record.arm("method"), record.arm("original")
-    for measure in record.measures:
-        if gap := record.gap(measure, method, original):
-            yield measure, gap
+    return ((measure, gap) for measure in record.measures if (gap := record.gap(measure, method, original)))
 
 
 def with_interval(value: Value) -> str:
@@ -130,13 +142,14 @@ def change_text(measure: Measure, gap: Gap) -> str:
 def change_sentence(measure: Measure, gap: Gap) -> str:
     """One comparison in a sentence."""
     values = " → ".join(with_interval(measure.values[name]) for name in (gap.against, gap.arm))
-    parts = [f"{capital(measure.title)}: {values}, change {change_text(measure, gap)}", ideal_text(measure)]
-    parts[0] += f", p = {p_text(gap)}" if p_text(gap) else ""
+    p_value = f", p = {p_text(gap)}" if p_text(gap) else ""
+    moved = ""
     if gap.verdict == "no interval":
-        way = "wrong" if _gone(measure, gap) < 0 else "right"
-        moved = f"moved the {way} way" if gap.difference else "unchanged"
-        parts.append(f"{moved}, but without an interval that tells it from noise")
-    return "; ".join(filter(None, parts)) + "."
+        way = f"moved the {'wrong' if _gone(measure, gap) < 0 else 'right'} way" if gap.difference else "unchanged"
+        moved = f"{way}, but without an interval that tells it from noise"
+    return _sentence(
+        f"{measure.title}: {values}, change {change_text(measure, gap)}{p_value}", ideal_text(measure), moved
+    )
 
 
 def capital(text: str) -> str:
@@ -144,21 +157,25 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _sentence(*parts: str) -> str:
+    return capital("; ".join(filter(None, parts))) + "."
+
+
 def _single_sentence(measure: Measure) -> str:
     value = next(iter(measure.values.values()))
-    parts = [f"{capital(measure.title)}: {with_interval(value)}", ideal_text(measure)]
-    if value.ci95 is None:
-        parts.append("no interval was given")
-    elif measure.direction == "zero":
-        parts.append(f"the interval {'excludes' if _off(measure, value) else 'holds'} it")
-    elif measure.direction == "chance" and measure.ideal is not None:
-        parts.append("above chance" if value.ci95[0] > measure.ideal else "not told from chance")
-    return "; ".join(filter(None, parts)) + "."
+    off = _off(measure, value)
+    where = {
+        "zero": "the interval excludes it" if off else "the interval holds it",
+        "chance": "above chance" if off else "not told from chance",
+    }
+    said = where.get(measure.direction, "") if value.ci95 else "no interval was given"
+    return _sentence(f"{measure.title}: {with_interval(value)}", ideal_text(measure), said)
 
 
 def _off(measure: Measure, value: Value) -> bool:
-    """Whether the interval of a value excludes the ideal."""
-    return value.ci95 is not None and not value.ci95[0] <= (measure.ideal or 0.0) <= value.ci95[1]
+    """Whether the interval of a value lies off the ideal; below chance is not off."""
+    low, high = value.ci95 or (-math.inf, math.inf)
+    return low > (measure.ideal or 0.0) or (high < (measure.ideal or 0.0) and measure.direction != "chance")
 
 
 def _single_headline(record: Record, n: int) -> str:
@@ -182,19 +199,16 @@ def _headline(record: Record, pairs: list[Pair]) -> str:
     """What changed most, what the control did, whether a measure of bias got worse, and what it cost."""
     bias = [(measure, gap) for measure, gap in pairs if measure.kind == "bias"]
     better = [(measure, gap) for measure, gap in bias if gap.verdict == "improved" and measure.part == "test"]
-    parts = [record.outcome.rstrip(".")]
+    worse = [measure.title for measure, gap in bias if gap.verdict == "worse"]
+    judged = any(gap.verdict in JUDGED for _, gap in bias)
+    changed = f"No measure of bias {'clearly improved' if judged else 'was compared'}"
     if better:  # whole measures go before parts of others
         measure, gap = max(better, key=lambda pair: (not pair[0].detail, _closed(*pair)))
         way = f" ({100 * _closed(measure, gap):.0f}\N{NO-BREAK SPACE}% of the way to {measure.ideal or 0:g})"
-        parts.append(f"Changed most: {_moved(measure, gap)}{way if measure.ideal is not None else ''}")
-        parts.append(_control_part(record, measure))
-    else:
-        judged = any(gap.verdict in JUDGED for _, gap in bias)
-        parts.append("No measure of bias clearly improved" if judged else "No measure of bias was compared")
-    worse = [measure.title for measure, gap in bias if gap.verdict == "worse"]
-    parts += [f"Clearly worse: {worse[0]}{_and_more(worse)}"] if worse else []
-    parts.append(_cost_part(pairs))
-    return ". ".join(filter(None, parts)) + "."
+        changed = f"Changed most: {_moved(measure, gap)}{way if measure.ideal is not None else ''}"
+        changed += f". {_control_part(record, measure)}"
+    rose = f"Clearly worse: {worse[0]}{_and_more(worse)}" if worse else ""
+    return ". ".join(filter(None, (record.outcome.rstrip("."), changed, rose, _cost_part(pairs)))) + "."
 
 
 def _and_more(found: Sequence[object]) -> str:
@@ -220,8 +234,8 @@ def _closed(measure: Measure, gap: Gap) -> float:
 def _control_part(record: Record, measure: Measure) -> str:
     control = record.arm("control")
     if control is None or control.name not in measure.values:
-        unknown = "There is no control to say how much of it any training would have done"
-        return (record.no_control.rstrip(".") if control is None else "") or unknown
+        reason = record.no_control.rstrip(".") if control is None else ""
+        return reason or "There is no control to say how much of it any training would have done"
     gap = record.gap(measure, record.arm("method"), control)
     said = {"improved": "clearly further from the ideal", "worse": "clearly nearer to the ideal"}
     sure = said.get(gap.verdict if gap else "", "which cannot be told from it")
@@ -233,14 +247,11 @@ def _cost_part(pairs: list[Pair]) -> str:
     useful = [(measure, gap) for measure, gap in compared if measure.part == "test"]
     if not useful:
         return f"What it cost was {'measured on validation data only' if compared else 'not measured'}"
-    by_verdict = {verdict: [pair for pair in useful if pair[1].verdict == verdict] for verdict in JUDGED}
-    if lost := by_verdict["worse"]:
-        return f"It cost: {_moved(*min(lost, key=lambda pair: (pair[0].detail, _closed(*pair))))}{_and_more(lost)}"
-    if by_verdict["improved"] or by_verdict["no clear change"]:
-        return "No measure of utility clearly fell"
-    if undecided := by_verdict["no interval"]:
-        return f"What it cost cannot be told without intervals: {_moved(*undecided[0])}"
-    return f"Beside it: {_moved(*useful[0])}"
+    verdict = min((gap.verdict for _, gap in useful), key=list(_COST).index)
+    alike = [pair for pair in useful if pair[1].verdict == verdict]
+    if verdict == "worse":
+        alike.sort(key=lambda pair: (pair[0].detail, _closed(*pair)))
+    return _COST[verdict].format(_moved(*alike[0])) + (_and_more(alike) if verdict == "worse" else "")
 
 
 def _counts(pairs: list[Pair]) -> str:
@@ -248,24 +259,19 @@ def _counts(pairs: list[Pair]) -> str:
     for kind, (one, several) in _COUNTED.items():
         found = [gap.verdict for measure, gap in pairs if measure.kind == kind and gap.verdict in JUDGED]
         counts = ", ".join(f"{found.count(verdict)} {text}" for verdict, text in JUDGED.items() if verdict in found)
-        if found:
-            parts.append(f"of {len(found)} {several if len(found) > 1 else one}, {counts}")
-        elif kind != "information":
-            parts.append(f"no {several} were judged")
-    return capital("; ".join(parts)) + "."
+        none = "" if kind == "information" else f"no {several} were judged"
+        parts.append(f"of {len(found)} {several if len(found) > 1 else one}, {counts}" if found else none)
+    return _sentence(*parts)
 
 
 def _beside(record: Record) -> Iterator[str]:
     """How the method did against every model but the original; models that it cannot be told from come last."""
     method, alike = record.arm("method"), []
-    for arm in record.arms:
-        if arm.role == "original":
-            continue
+    for arm in (arm for arm in record.arms if arm.role != "original"):
         gaps = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
-        said = []
-        for verdict, word in (("improved", "better"), ("worse", "worse")):
-            if titles := [short_title(measure) for measure, gap in gaps if gap.verdict == verdict]:
-                said.append(f"clearly {word} on {' · '.join(titles)}")
+        clear = {"better": "improved", "worse": "worse"}
+        titles = {w: " · ".join(short_title(m) for m, gap in gaps if gap.verdict == v) for w, v in clear.items()}
+        said = [f"clearly {word} on {text}" for word, text in titles.items() if text]
         rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in gaps)
         if said:
             yield f"Against {arm.title}: {'; '.join([*said, *[f'no clear difference on {rest} more'] * bool(rest)])}."
@@ -294,9 +300,8 @@ def _cautions(record: Record, pairs: list[Pair]) -> Iterator[str]:
             "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
             "change any training on these data would have made."
         )
-    beside = {measure.id: record.gap(measure, method, control) for measure, _ in pairs}
     better = [measure for measure, gap in pairs if gap.verdict == "improved"]
-    same = [short_title(m) for m in better if (gap := beside[m.id]) and gap.verdict != "improved"]
+    same = [short_title(m) for m in better if (gap := record.gap(m, method, control)) and gap.verdict != "improved"]
     if same:
         yield (
             f"The method is not clearly better than the control on: {' · '.join(same)}. There the improvement may come "
