@@ -30,7 +30,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -123,6 +123,11 @@ def _size(data: Figure) -> tuple[float, float]:
     return {"projection": (3.3, 3.4), "scatter": (4.4, 3.4)}.get(data["kind"], (4.4, 2.8))
 
 
+def _names(data: Figure) -> Mapping[str, Any]:
+    """The series of a picture, or the names of its bars or counts."""
+    return data.get("series") or dict.fromkeys(name for row in data["rows"].values() for name in row)
+
+
 def _words(data: Figure) -> str:
     """What the numbers of a picture are, in words."""
 
@@ -133,20 +138,23 @@ def _words(data: Figure) -> str:
         rows = {row: (f"{k} {said(v)}" for k, v in row_.items() if v is not None) for row, row_ in data["rows"].items()}
         return "; ".join(f"{row}: {', '.join(cells)}" for row, cells in rows.items())
     if data["kind"] == "lines":
-        ends = {name: (known[0][1], known[-1][1]) for name, p in data["series"].items() if (known := _known(p))}
-        return "; ".join(f"{name} from {said(first)} to {said(last)}" for name, (first, last) in ends.items())
-    parts = data.get("series") or dict.fromkeys(name for row in data["rows"].values() for name in row)
-    return ", ".join(f"{len(points)} {name}" if points else name for name, points in parts.items())
+        ys = {name: [point[1] for point in _known(points)] for name, points in data["series"].items()}
+        return "; ".join(f"{name} from {said(y[0])} to {said(y[-1])}" for name, y in ys.items() if y)
+    return ", ".join(f"{len(points)} {name}" if points else name for name, points in _names(data).items())
 
 
 def _known(points: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     return [point for point in points if None not in point[:2]]
 
 
+def _columns(points: Iterable[Sequence[Any]], n: int) -> list[list[Any]]:
+    """The first numbers of all points, the second ones and so on."""
+    return [[point[place] for point in points] for place in range(n)]
+
+
 def _paint(data: Figure, axes: Any) -> None:
     """Draw a picture on axes: what is common to all kinds stands here."""
-    names = data.get("series") or dict.fromkeys(name for row in data["rows"].values() for name in row)
-    grey, palette = data.get("grey") or (), cycle(GROUPS)
+    names, grey, palette = _names(data), data.get("grey") or (), cycle(GROUPS)
     styles = {name: (GREY, "s") if name in grey else next(palette) for name in names}
     KINDS[data["kind"]](axes, data, styles)
     marks = data.get("marks") or {}
@@ -157,22 +165,21 @@ def _paint(data: Figure, axes: Any) -> None:
         axes.annotate(label, (x, top), xytext=(2, 0), **where)
     for x, y, text in data.get("labels") or ():
         axes.annotate(short_label(text), (x, y), xytext=(3, 3), textcoords="offset points", color=INK, fontsize=7)
-    axes.set_xlabel(data.get("x_label", ""))
-    axes.set_ylabel(data.get("y_label", ""))
+    axes.set(xlabel=data.get("x_label", ""), ylabel=data.get("y_label", ""))
     if len(names) > 1:
-        scale = 2 if data["kind"] == "projection" else 1
-        columns = min(len(names), 4 if scale == 2 else 3)
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, markerscale=scale, handletextpad=0.4)
+        columns, scale = (4, 2) if data["kind"] == "projection" else (3, 1)
+        how = {"ncols": min(len(names), columns), "markerscale": scale, "handletextpad": 0.4}
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **how)
 
 
 def _lines(axes: Any, data: Figure, styles: Styles) -> None:
     for name, (color, marker) in styles.items():
         points = _known(data["series"][name])
         shape = marker if len(points) < 30 else None
-        xs, ys = [point[0] for point in points], [point[1] for point in points]
-        axes.plot(xs, ys, color=color, marker=shape, markersize=3.5, label=short_label(name))
-        ends = [point for point in points if len(point) == 4 and None not in point]
-        axes.vlines([p[0] for p in ends], [p[2] for p in ends], [p[3] for p in ends], color=color, lw=0.7, alpha=0.6)
+        x, y = _columns(points, 2)
+        axes.plot(x, y, color=color, marker=shape, markersize=3.5, label=short_label(name))
+        x, _, low, high = _columns([point for point in points if len(point) == 4 and None not in point], 4)
+        axes.vlines(x, low, high, color=color, lw=0.7, alpha=0.6)
     if all(float(x).is_integer() for points in data["series"].values() for x, *_ in points):
         axes.locator_params(axis="x", integer=True)
 
@@ -180,11 +187,9 @@ def _lines(axes: Any, data: Figure, styles: Styles) -> None:
 def _scatter(axes: Any, data: Figure, styles: Styles) -> None:
     size = 7 if data["kind"] == "projection" else 14
     for name, (color, marker) in styles.items():  # grey below: it often lies on the others and would hide them
-        points = _known(data["series"][name])
         how = {"s": size, "linewidths": 0, "alpha": 0.75, "zorder": 1 if color == GREY else 2}
-        axes.scatter(
-            [p[0] for p in points], [p[1] for p in points], c=color, marker=marker, label=short_label(name), **how
-        )
+        x, y = _columns(_known(data["series"][name]), 2)
+        axes.scatter(x, y, c=color, marker=marker, label=short_label(name), **how)
 
 
 def _projection(axes: Any, data: Figure, styles: Styles) -> None:
@@ -198,35 +203,34 @@ def _projection(axes: Any, data: Figure, styles: Styles) -> None:
 def _bars(axes: Any, data: Figure, styles: Styles) -> None:
     rows, stacked = list(data["rows"].values()), data.get("stacked")
     height = 0.6 if stacked else 0.8 / len(styles)
-    starts = [list(accumulate((row.get(name) or 0.0 for name in styles), initial=0.0)) for row in rows]
+    left = [0.0] * len(rows)
     axes.axvline(0.0, color=RULE, linewidth=0.9)
     for place, (name, (color, _)) in enumerate(styles.items()):
         shift = 0.0 if stacked else (place - (len(styles) - 1) / 2) * height
-        left = [start[place] if stacked else 0.0 for start in starts]
+        widths = [row.get(name) or 0.0 for row in rows]
         how = {"height": 0.9 * height, "color": color, "label": short_label(name)}
-        axes.barh([y + shift for y in range(len(rows))], [row.get(name) or 0.0 for row in rows], left=left, **how)
-    _name_rows(axes, data, [float(place) for place in range(len(rows))])
+        axes.barh([y + shift for y in range(len(rows))], widths, left=left, **how)
+        left = [start + width if stacked else 0.0 for start, width in zip(left, widths, strict=True)]
+    _name_rows(axes, data, range(len(rows)))
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
 def _histogram(axes: Any, data: Figure, styles: Styles) -> None:
     rows, outline, edges = data["rows"], data.get("outline") or (), data["edges"]
-    bare = list(rows) == [""]
-    places = [float(len(rows) - 1 - place) for place in range(len(rows))]
+    bare, places = list(rows) == [""], range(len(rows) - 1, -1, -1)
     for place, row in zip(places, rows.values(), strict=True):
         most = max((max(counts) for name, counts in row.items() if name not in outline), default=1)
         for name, counts in row.items():
-            highest = max(counts) if name in outline else most
-            scale = 1.0 if bare else _ROW / max(highest, 1)
+            scale = 1.0 if bare else _ROW / max(max(counts) if name in outline else most, 1)
+            how = {"baseline": place, "fill": name not in outline, "color": styles[name][0]}
             heights, label = [place + scale * count for count in counts], "_" if place else short_label(name)
-            axes.stairs(heights, edges, baseline=place, fill=name not in outline, color=styles[name][0], label=label)
-    axes.set_xlim(edges[0], edges[-1])
-    axes.set_ylim(bottom=0)
+            axes.stairs(heights, edges, label=label, **how)
+    axes.set(xlim=(edges[0], edges[-1]), ylim=(0, None))
     if not bare:
         _name_rows(axes, data, places)
 
 
-def _name_rows(axes: Any, data: Figure, places: Sequence[float]) -> None:
+def _name_rows(axes: Any, data: Figure, places: Sequence[int]) -> None:
     axes.set_yticks(places, [short_label(row, 40) for row in data["rows"]])
     axes.tick_params(axis="y", length=0)
 
@@ -247,12 +251,10 @@ def loss_figure(curve: Iterable[Any]) -> dict[str, Any] | None:
     skip = re.compile(r"step|epoch|learning_rate|grad_norm|runtime|per_second|flos|^train_|num_|memory")
     series: dict[str, list[list[float]]] = {}
     for place, item in enumerate(curve, start=1):
-        entry = (
-            item if isinstance(item, Mapping) else dict(zip(("loss", "step"), reversed(_listed(item)), strict=False))
-        )
-        step = number(entry, "step")
+        step, loss = item if isinstance(item, (list, tuple)) else (place, item)
+        entry = item if isinstance(item, Mapping) else {"step": step, "loss": loss}
         for key in entry:
-            value = number(entry, key)
+            value, step = number(entry, key), number(entry, "step")
             if value is not None and not skip.search(str(key)):
                 series.setdefault(str(key), []).append([float(place) if step is None else step, value])
     if not series:
@@ -266,8 +268,3 @@ def loss_figure(curve: Iterable[Any]) -> dict[str, Any] | None:
         "y_label": "loss",
         "series": series,
     }
-
-
-def _listed(item: Any) -> list[Any]:
-    """A number alone, or step and number, as a list."""
-    return list(item) if isinstance(item, (list, tuple)) else [item]
