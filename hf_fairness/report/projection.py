@@ -12,11 +12,19 @@ Groups: TypeAlias = dict[str, NDArray[np.float64]]
 Method: TypeAlias = Literal["tsne", "pca"]
 
 CENTRED = "mean of the versions of each text subtracted"
-#: How a map is to be read, by its method.
+#: How to read what is left then.
+WITHOUT_CONTENT = "The content is taken out: what is left is how versions of a text differ."
+#: Method -> its name, and how its maps are to be read.
 READ = {
-    "PCA": "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart.",
-    "t-SNE": "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart "
-    "by a probe.",
+    "pca": (
+        "PCA",
+        "Maps of one method share their axes. Groups that overlap in two dimensions may still be told apart.",
+    ),
+    "tsne": (
+        "t-SNE",
+        "Only neighbourhood has a meaning here, not distance or size. Groups that mix may still be told apart by a "
+        "probe.",
+    ),
 }
 
 
@@ -28,18 +36,11 @@ def _checked(embeddings: Mapping[str, ArrayLike], name: str) -> Groups:
     shapes = {group: rows.shape for group, rows in groups.items()}
     if any(len(shape) != 2 or shape[1] == 0 for shape in shapes.values()) or len({s[1] for s in shapes.values()}) > 1:
         raise ValueError(f"{name}: got shapes {shapes}, expected (n, d) with the same d >= 1. Encode all groups alike.")
-    for group, rows in groups.items():
-        if len(rows) == 0:
-            raise ValueError(f"{name}: group {group!r} has no rows. Leave the group out or give it texts.")
-        if not np.isfinite(rows).all():
-            raise ValueError(f"{name}: group {group!r} holds NaN or infinite numbers. Check the encoder.")
+    if empty := [group for group, rows in groups.items() if len(rows) == 0]:
+        raise ValueError(f"{name}: group {empty[0]!r} has no rows. Leave the group out or give it texts.")
+    if wrong := [group for group, rows in groups.items() if not np.isfinite(rows).all()]:
+        raise ValueError(f"{name}: group {wrong[0]!r} holds NaN or infinite numbers. Check the encoder.")
     return groups
-
-
-def _sampled(groups: Groups, max_points: int, seed: int) -> Groups:
-    """At most ``max_points`` rows a group; groups of equal length keep the same rows: versions match."""
-    chosen = {n: np.sort(np.random.default_rng(seed).permutation(n)[:max_points]) for n in map(len, groups.values())}
-    return {group: rows[chosen[len(rows)]] for group, rows in groups.items()}
 
 
 def _tsne(spaces: list[NDArray[np.float64]], seed: int) -> list[NDArray[np.float64]]:
@@ -113,7 +114,8 @@ def project(
         raise ValueError(f"method: got {method!r}, expected 'tsne' or 'pca'.")
     if max_points < 1:
         raise ValueError(f"max_points: got {max_points}, expected at least 1.")
-    sides = [_checked(side, name) for name, side in (("before", before), ("after", after)) if side is not None]
+    given = {"before": before} if after is None else {"before": before, "after": after}
+    sides = [_checked(side, name) for name, side in given.items()]
     counts = [{group: len(rows) for group, rows in side.items()} for side in sides]
     if counts[0] != counts[-1]:
         raise ValueError(
@@ -125,22 +127,26 @@ def project(
         )
     if center and len(set(counts[0].values())) > 1:
         raise ValueError(f"center: needs groups with equal numbers of rows, got {counts[0]}. Use center=False.")
-    sides = [_sampled(side, max_points, seed) for side in sides]
-    if center:
-        means = [np.mean(list(side.values()), axis=0) for side in sides]
-        sides = [{g: rows - mean for g, rows in side.items()} for side, mean in zip(sides, means, strict=True)]
-    spaces = [np.concatenate(list(side.values())) for side in sides]
+    sizes = list(counts[0].values())
+    # groups of equal length keep the same rows: versions match
+    kept = {n: np.sort(np.random.default_rng(seed).permutation(n)[:max_points]) for n in sizes}
+    drawn = [[rows[kept[len(rows)]] for rows in side.values()] for side in sides]
+    spaces = [np.concatenate(np.array(rows) - np.mean(rows, axis=0) if center else rows) for rows in drawn]
     if len(spaces[0]) < 3:
         raise ValueError(f"before: got {len(spaces[0])} rows in all, expected at least 3 for a picture.")
-    ends = np.cumsum([len(rows) for rows in sides[0].values()])[:-1]
-    found = {}
-    for name, points in zip(
-        ("before", "after"), _pca(spaces) if method == "pca" else _tsne(spaces, seed), strict=False
-    ):
-        parts = dict(zip(sides[0], (part.round(5).tolist() for part in np.split(points, ends)), strict=True))
-        note = CENTRED if center else ""
-        found[name] = {"method": method, "points": parts, "n": len(points), "note": note}
-    return found
+    layouts = _pca(spaces) if method == "pca" else _tsne(spaces, seed)
+    ends = np.cumsum([len(kept[n]) for n in sizes])[:-1]
+    return {
+        name: {
+            "method": method,
+            "points": {
+                group: part.tolist() for group, part in zip(sides[0], np.split(points.round(5), ends), strict=True)
+            },
+            "n": len(points),
+            "note": CENTRED if center else "",
+        }
+        for name, points in zip(given, layouts, strict=True)
+    }
 
 
 def pictures(
@@ -200,10 +206,9 @@ def _limits(parts: Iterable[Mapping[str, Any]]) -> list[float]:
 
 def _map(part: Mapping[str, Any]) -> dict[str, Any]:
     """What a map shows, and how it is to be read."""
-    method = {"tsne": "t-SNE", "pca": "PCA"}.get(str(part.get("method")), str(part.get("method")))
+    method, read = READ.get(part.get("method", ""), READ["tsne"])
     counts = ", ".join(f"{len(rows)} {group}" for group, rows in part["points"].items())
-    note = f" ({part['note']})" if part.get("note") else ""
-    read = "The content is taken out: what is left is how versions of a text differ. " if note else ""
-    read += READ.get(method, READ["t-SNE"])
-    caption = f"{method}{note}, {counts} texts. {read}"
+    if part.get("note"):
+        method, read = f"{method} ({part['note']})", f"{WITHOUT_CONTENT} {read}"
+    caption = f"{method}, {counts} texts. {read}"
     return {"kind": "projection", "caption": caption, "series": part["points"], "grey": ["neutral"]}
