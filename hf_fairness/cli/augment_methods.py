@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
 from hf_fairness.attributes import load_attribute
@@ -86,8 +86,8 @@ class Method:
 
     def source(self) -> str:
         """The papers that the docstring of the class or function names."""
-        text = inspect.getdoc(self.load()) or ""
-        found = re.search(r"^Source:\s*(.+?)(?:\n\s*\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        pattern = re.compile(r"^Source:\s*(.+?)(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
+        found = pattern.search(inspect.getdoc(self.load()) or "")
         return " ".join(found[1].replace("``", "").split()) if found else ""
 
 
@@ -115,8 +115,8 @@ class Job:
 
     def map(self, function: Any, what: str) -> Dataset:
         """Map a callable over the rows."""
-        how: dict[str, Any] = {"batched": True, "batch_size": self.arguments.batch_size or self.method.batch_size}
-        return cast("Dataset", self.rows.map(function, num_proc=self.arguments.num_proc, desc=what, **how))
+        size, processes = self.arguments.batch_size or self.method.batch_size, self.arguments.num_proc
+        return self.rows.map(function, batched=True, batch_size=size, num_proc=processes, desc=what)
 
     @cached_property
     def attribute(self) -> tuple[Any, bool]:

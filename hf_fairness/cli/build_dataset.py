@@ -110,7 +110,6 @@ def _print_list() -> None:
         raws = [raw for config in about.configs.values() for raw in config.raws()]
         source = "downloaded" if all(raw.url or raw.optional for raw in raws) else "your own copy"
         source = (source if raws else "none, generated") + (", restricted" if about.restricted else "")
-        configs = list(about.configs)
-        shown = ", ".join(configs[:5]) + (f", ... ({len(configs)})" if len(configs) > 5 else "")
-        lines.append((name, about.licence, source, shown))
+        more = f", ... ({len(about.configs)})" if len(about.configs) > 5 else ""
+        lines.append((name, about.licence, source, ", ".join(list(about.configs)[:5]) + more))
     print(*columns(lines, left=range(len(lines[0]))), sep="\n")

@@ -55,15 +55,13 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
     name = str(user.get("name"))
     namespace = repo_id.split("/")[0] if "/" in repo_id else name
     full = f"{namespace}/{repo_id.rpartition('/')[2]}"
-    organisations = {str(org.get("name")): org.get("roleInOrg") for org in user.get("orgs") or []}
+    organisations = [str(org.get("name")) for org in user.get("orgs") or []]
     if namespace not in (name, *organisations):
         raise PermissionError(
             f"Cannot push to {full}: you are logged in as {name}, who may write to "
             f"{', '.join((name, *organisations))}. Choose one of these namespaces, or log in as a member of the other."
         )
     refusal = _refusal(user, full, repo_type)
-    if refusal is None and organisations.get(namespace) == "read":
-        refusal = f"{name} may only read in the organisation {namespace}"
     if refusal is not None:
         raise PermissionError(f"Cannot push to {full}: {refusal}. {_LOGIN}.")
     return full
@@ -96,20 +94,19 @@ def _who(token: str | None) -> Mapping[str, Any]:
 
 
 def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | None:
-    """Why the token may not write, where the Hub says so."""
-    token = (user.get("auth") or {}).get("accessToken") or {}
+    """Why the token or the user may not write, where the Hub says so."""
+    namespace, token = repo_id.split("/")[0], (user.get("auth") or {}).get("accessToken") or {}
     if token.get("role") == "read":
         return "the token may only read"
     scopes = (token.get("fineGrained") or {}).get("scoped")
-    if token.get("role") != "fineGrained" or not isinstance(scopes, list):
-        return None
-    namespace = repo_id.split("/")[0]
-    places = (("user", namespace), ("org", namespace), (repo_type, repo_id))
-    for scope in scopes:
-        entity = scope.get("entity") or {}
-        if (entity.get("type"), entity.get("name")) in places and "repo.write" in (scope.get("permissions") or []):
-            return None
-    return "the fine-grained token has no permission repo.write there"
+    if token.get("role") == "fineGrained" and isinstance(scopes, list):
+        entities = [scope.get("entity") or {} for scope in scopes if "repo.write" in (scope.get("permissions") or [])]
+        places = {("user", namespace), ("org", namespace), (repo_type, repo_id)}
+        if places.isdisjoint((entity.get("type"), entity.get("name")) for entity in entities):
+            return "the fine-grained token has no permission repo.write there"
+    if any(org.get("name") == namespace and org.get("roleInOrg") == "read" for org in user.get("orgs") or []):
+        return f"{user.get('name')} may only read in the organisation {namespace}"
+    return None
 
 
 @dataclass

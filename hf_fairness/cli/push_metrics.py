@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hf_fairness
 from hf_fairness.cli.hub import HubAccess, check_login
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> list[dict[str, Any]]:
         }
         for name, status in statuses.items()
     ]
-    lines = [(row["metric"], row["status"], ", ".join(row["files"]), row["url"]) for row in rows]
+    lines = ((row["metric"], row["status"], ", ".join(row["files"]), row["url"]) for row in rows)
     print(*columns([("metric", "status", "files", "Space"), *lines], left=range(4)), sep="\n")
     return rows
 
@@ -93,8 +93,7 @@ def _check_card(name: str, files: dict[str, bytes]) -> None:
     from huggingface_hub import SpaceCard
 
     try:
-        data: Any = SpaceCard(files["README.md"].decode()).data
-        card = data.to_dict()
+        card = cast(Any, SpaceCard(files["README.md"].decode()).data).to_dict()
     except Exception as error:  # yaml's errors, and those of the card itself
         raise ValueError(f"README.md of metric {name!r} has no readable front matter: {error}") from error
     wanted = {
@@ -146,10 +145,17 @@ def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> dict
     check_login(first, repo_type="space", token=arguments.hub_token)  # before anything is made
     done: dict[str, str] = {}
     for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
-        repo_id, message = f"{arguments.namespace}/{name}", f"Metric {name} of hf-fairness {hf_fairness.__version__}"
-        how: dict[str, Any] = {"repo_type": "space", "space_sdk": "gradio", "private": arguments.hub_private_repo}
+        repo_id = f"{arguments.namespace}/{name}"
         try:
-            found = publish(files, repo_id, token=arguments.hub_token, message=message, **how)
+            found = publish(
+                files,
+                repo_id,
+                repo_type="space",
+                space_sdk="gradio",
+                private=arguments.hub_private_repo,
+                token=arguments.hub_token,
+                message=f"Metric {name} of hf-fairness {hf_fairness.__version__}",
+            )
         except OSError as error:
             raise RuntimeError(
                 f"{repo_id}: {error}\nPushed before that: {', '.join(done) or 'none'}. Run the same command again to "
