@@ -538,7 +538,8 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         if item.name not in method.options and value != item.default:
             takers = ", ".join(other for other, each in METHODS.items() if item.name in each.options)
             raise ValueError(f"Method {name} has no option --{item.name}; it belongs to {takers}.")
-    found = {item.name: value for item, value in given.items() if item.name in method.options and value is not None}
+    taken = {item: value for item, value in given.items() if item.name in method.options}
+    found = {item.name: value for item, value in taken.items() if value is not None or item.default is not None}
     missing = [f"--{option}" for option in method.required if option not in found]
     if method.one_of and not set(method.one_of) & set(found):
         missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))

@@ -122,9 +122,18 @@ def test_llm_goes_on_from_its_cache(write, augment, tmp_path, server):
     assert number(card, "rows judged") == "3"
     assert number(card, "rejected") == str(sum(bool(reason) for reason in rows["rejected_reason"]))
     assert "A model chose the words" in card
+    assert all(body["temperature"] == 0.0 for body in server.requests)
     asked = len(server.requests)
     write(".csv", [{"text": "The waiter met her uncle."}, {"text": "Rain."}, {"text": "He left."}, {"text": "New."}])
     more, card, _ = augment(source, "llm", *words, "--overwrite")
     assert len(server.requests) == asked + 1
     assert more["female"][:3] == rows["female"][:]
     assert number(card, "requests to the model: cached") == "3"
+
+
+def test_what_a_file_leaves_to_the_server_is_not_sent(write, augment, tmp_path, server):
+    (tmp_path / "c.yaml").write_text("temperature: null\nmax_tokens: null\n")
+    words = ("--model_name_or_path", "rules", "--base_url", server.url, "--config", tmp_path / "c.yaml")
+    augment(write(".csv", [{"text": "He left."}]), "llm", *words)
+    assert server.requests
+    assert not any({"temperature", "max_tokens"} & set(body) for body in server.requests)
