@@ -15,7 +15,6 @@ from typing import Any
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
-from hf_fairness.trainers.data_diet.cache import remembered, scores_path
 from hf_fairness.trainers.data_diet.config import PruningSettings
 from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Pruned, describe, score_names
 from hf_fairness.trainers.data_diet.sampler import install_sampler, sampler_owner
@@ -25,10 +24,12 @@ from hf_fairness.trainers.data_diet.scores import (
     check_whole_weights,
     correct,
     score,
+    scores_path,
     short_trainer,
     take_rows,
     texts_scored,
 )
+from hf_fairness.trainers.training.remembered import remembered
 
 logger = logging.getLogger(__name__)
 

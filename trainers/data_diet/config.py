@@ -7,8 +7,8 @@ from typing import Any
 
 from transformers import TrainingArguments
 
-from hf_fairness._secrets import hide_token
 from hf_fairness.scores.rankings import DEFAULT_BASE
+from hf_fairness.trainers.training.settings import settle
 
 #: When `GEPruningCallback` scores: before training, on short runs of their own, or in the middle of it.
 MODES = ("restart", "continue")
@@ -145,7 +145,4 @@ class DataDietConfig(TrainingArguments, DataDietSettings):
         """Check the fields, then let the parents do the same."""
         DataDietSettings.__post_init__(self)
         super().__post_init__()
-        hide_token(self)
-        if self.device.type == "cpu":
-            # torch warns when it is asked to pin memory for an accelerator that is not there.
-            self.dataloader_pin_memory = False
+        settle(self)

@@ -141,9 +141,8 @@ class DietData:
 
     def balanced(self, seed: int) -> Rows:
         """Rows with as many texts of every group within each label: those of smaller groups are repeated."""
-        table = {"text": self.train.texts, "label": self.train.labels, "row": np.arange(self.n)}
         chosen = balance(
-            Dataset.from_dict(table),
+            Dataset.from_dict({"text": self.train.texts, "label": self.train.labels, "row": np.arange(self.n)}),
             text_columns="text",
             within="label",
             method="up",

@@ -63,7 +63,7 @@ def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, 
 def encode(
     model: str, texts: Sequence[str], *, device: str | None, cached: Path | None
 ) -> tuple[NDArray[np.float32], bool]:
-    """NDArray[np.float32] of texts, float32, and whether they were encoded now.
+    """Vectors of texts, float32, and whether they were encoded now.
 
     Args:
         model: an encoder.
@@ -136,9 +136,9 @@ class HeadLearner:
         """Train a head and write it as safetensors beside what it was trained on; :class:`HeadClassifier` reads it."""
         from safetensors.torch import save_file
 
-        encoder = self.arguments.model_name_or_path
         save_file(self._fit([rows], [seed]).select(0), folder / "head.safetensors")
-        atomic_write_json(folder / HEAD, {"encoder": encoder, "classes": self.diet.classes, "seed": seed})
+        about = {"encoder": self.arguments.model_name_or_path, "classes": self.diet.classes, "seed": seed}
+        atomic_write_json(folder / HEAD, about)
 
     def score(self, runs: Sequence[int]) -> dict[str, Floats]:
         """Scores of the factual examples by short runs with these seeds, shape (runs, n); see :func:`example_scores`.
@@ -186,10 +186,8 @@ class FullLearner:
         if a.use_peft:
             from peft import LoraConfig, TaskType, get_peft_model
 
-            lora = LoraConfig(
-                task_type=TaskType.SEQ_CLS, r=a.lora_r, lora_alpha=a.lora_alpha, lora_dropout=a.lora_dropout
-            )
-            model = get_peft_model(full_precision(model), lora)
+            sizes = {"r": a.lora_r, "lora_alpha": a.lora_alpha, "lora_dropout": a.lora_dropout}
+            model = get_peft_model(full_precision(model), LoraConfig(task_type=TaskType.SEQ_CLS, **sizes))
         default = 1e-4 if a.use_peft else 2e-5
         settings = {
             **{name: getattr(a, name) for name in OF_TRAINER},
@@ -213,8 +211,13 @@ class FullLearner:
         return trained, tokenizer
 
     def _logits(self, model: Any, tokenizer: Any, texts: Sequence[str], times: int = 1) -> NDArray[Any]:
-        size = times * self.arguments.per_device_train_batch_size
-        return importance.logits_of(model, texts, tokenizer=tokenizer, batch_size=size, show_progress=False)
+        return importance.logits_of(
+            model,
+            texts,
+            tokenizer=tokenizer,
+            batch_size=times * self.arguments.per_device_train_batch_size,
+            show_progress=False,
+        )
 
     def probabilities(self, rows: Sequence[Rows], seeds: Sequence[int], *, blind: bool) -> dict[str, Floats]:
         """The same as :meth:`HeadLearner.probabilities`, one model after the other."""
@@ -278,15 +281,13 @@ class HeadClassifier:
 
             folder = snapshot_download(str(folder))
         record = json.loads((Path(folder) / HEAD).read_text(encoding="utf-8"))
-        self.weights = load_file(Path(folder) / "head.safetensors")
-        self.classes: list[str] = record["classes"]
+        self.weights, self.classes = load_file(Path(folder) / "head.safetensors"), record["classes"]
         self.encoder = as_encoder(record["encoder"] if encoder is None else encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Probabilities of the classes, shape (n, classes)."""
-        weights = self.weights
-        hidden = self.encoder.encode(texts) @ weights["hidden.weight"].T + weights["hidden.bias"]
-        logits = np.maximum(hidden, 0.0) @ weights["output.weight"].T + weights["output.bias"]
+        hidden = self.encoder.encode(texts) @ self.weights["hidden.weight"].T + self.weights["hidden.bias"]
+        logits = np.maximum(hidden, 0.0) @ self.weights["output.weight"].T + self.weights["output.bias"]
         return np.asarray(softmax(logits.astype(np.float64), axis=-1))
 
     def predict(self, texts: Sequence[str]) -> list[str]:

@@ -47,8 +47,9 @@ from hf_fairness.trainers.data_diet.learners import (
     encode,
     example_scores,
 )
-from hf_fairness.trainers.data_diet.pruned import Pruned, Scores, unpack_arrays
+from hf_fairness.trainers.data_diet.pruned import Pruned, Scores
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
+from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
 
 logger = logging.getLogger(__name__)
@@ -166,8 +167,8 @@ class DataDiet(Method):
 
         def work(folder: Path) -> int:
             logger.info("Scoring %d examples, %d short runs for each of %d seeds.", self.diet.n, a.n_init, a.n_seeds)
-            arrays: dict[str, Any] = example_scores(learner(), a)
-            np.savez(folder / SCORES, **arrays)
+            arrays = example_scores(learner(), a)
+            (folder / SCORES).write_bytes(pack_arrays(arrays))
             return len(arrays)
 
         rows = content_key(train.texts, train.counterfactuals, train.labels, len(self.diet.classes))
@@ -204,14 +205,14 @@ class DataDiet(Method):
             logger.info("Training the chosen cell: %s.", line["cell"])
             rows, n = self.chosen_rows, self.diet.n
             self.learner.save(rows, self.seed, folder)
-            kept = np.isin([*range(n), *(n + np.flatnonzero(self.diet.train.changed))], rows)
+            pool = np.append(np.arange(n), n + np.flatnonzero(self.diet.train.changed))
             report = {"cell": line["cell"], "kept_rows": len(rows), "kept_counterfactuals": int((rows >= n).sum())}
             scores = {each: values[0] for each, values in self.scores.items() if not each.startswith("ge_")}
-            Pruned(kept, scores, report).save(folder)
+            Pruned(np.isin(pool, rows), scores, report).save(folder)
             return report
 
-        inputs = [self.run.key("scores"), line["cell"], self.arguments.counterfactual_base, self.diet.classes]
-        self.run.stage("chosen", work, inputs=inputs)
+        base, classes = self.arguments.counterfactual_base, self.diet.classes
+        self.run.stage("chosen", work, inputs=[self.run.key("scores"), line["cell"], base, classes])
         return Fitted(name, [*key, self.run.key("chosen")], self.run.folder("chosen"), training)
 
     @cached_property
@@ -295,17 +296,17 @@ class DataDiet(Method):
     def _rows(self) -> Dataset:
         """``text``, ``label``, ``counterfactual``, and ``row``: place of the example among the training texts."""
         diet, rows = self.diet, self.chosen_rows
-        columns = {
-            "text": [diet.pool[row] for row in rows],
-            "label": diet.pool_labels[rows],
-            "counterfactual": rows >= diet.n,
-            "row": rows % diet.n,
-        }
-        return Dataset.from_dict(columns).cast_column("label", ClassLabel(names=list(diet.classes)))
+        return Dataset.from_dict(
+            {
+                "text": [diet.pool[row] for row in rows],
+                "label": diet.pool_labels[rows],
+                "counterfactual": rows >= diet.n,
+                "row": rows % diet.n,
+            }
+        ).cast_column("label", ClassLabel(names=list(diet.classes)))
 
     def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
         a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"])
-        asked = ("counterfactual_base", "max_auc_drop", "select_by", "seed")
         return Derivation(
             name=repo_id,
             method=self.command,
@@ -317,7 +318,7 @@ class DataDiet(Method):
                 "ranking": line["ranking"],
                 "a (factual)": line["factual_fraction"],
                 "b (counterfactual)": line["counterfactual_fraction"],
-                **{name: getattr(a, name) for name in asked},
+                **{name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")},
             },
             counts={**self.diet.train.counts, "kept examples": len(rows) - added, "kept counterfactuals": added},
             n_rows=len(rows),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import warnings
-import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ from hf_fairness.measure.classifier.pairs import Pairs, read_pairs
 from hf_fairness.runs import atomic_write_bytes, atomic_write_json, content_key
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.trainers.data_diet.config import DataDietSettings
+from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
 from hf_fairness.utils import FairnessWarning
 
 Mask = NDArray[np.bool_]
@@ -226,23 +225,3 @@ def describe(pruned: Pruned) -> str:
         f"{report['counterfactuals']} counterfactuals). Scoring trained on {report['scoring_training_rows']} rows in "
         f"{report['scoring_runs']} short run(s) and passed {report['scoring_texts']} texts through a model."
     )
-
-
-def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays by name as the bytes of an npz archive."""
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
-    return stream.getvalue()
-
-
-def unpack_arrays(data: bytes) -> Scores:
-    """Undo `pack_arrays`.
-
-    Raises:
-        ValueError: no such archive.
-    """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"no readable npz archive: {error}") from error

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,23 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from hf_fairness.measure.classifier.classifier import Classifier
 from hf_fairness.measure.classifier.grand import check_head
 from hf_fairness.measure.classifier.importance import example_scores
+from hf_fairness.measure.model_keys import tokenizer_key, weights_key
+from hf_fairness.runs import content_key
 from hf_fairness.scores.importance import forgetting
-from hf_fairness.trainers.data_diet.cache import arguments_key, remembered, scores_path
 from hf_fairness.trainers.data_diet.config import DataDietSettings
 from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Scores, score_names
+from hf_fairness.trainers.training.remembered import remembered
 from hf_fairness.trainers.training.stopping import stop_when_diverged
+
+#: Part of the name of every file of scores; raise it when their computation changes.
+VERSION = 1
+#: Training arguments that do not change what a short run learns.
+NO_MATTER = (
+    "output_dir", "run_name", "project", "seed", "logging_", "log_", "report_to", "trackio", "disable_tqdm", "debug",
+    "push_to_hub", "hub_", "save_", "eval_", "per_device_eval", "batch_eval", "prediction_loss", "include_", "do_",
+    "load_best", "metric_for", "greater_is", "resume_from", "restore_", "ignore_data_skip", "enable_jit_checkpoint",
+    "dataloader_num", "dataloader_pin", "dataloader_pers", "dataloader_pre", "skip_memory_metrics",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,11 +160,39 @@ def check_classifier(model: Any, rows: PairedRows, settings: DataDietSettings, t
 def _pass(
     model: Any, rows: PairedRows, settings: DataDietSettings, tokenizer: Any, names: tuple[str, ...]
 ) -> dict[str, Any]:
-    size, length = settings.score_batch_size, settings.max_length
     with undisturbed():
         return example_scores(
-            model, rows.dataset, rows.pairs, names=names, batch_size=size, tokenizer=tokenizer, max_length=length
+            model,
+            rows.dataset,
+            rows.pairs,
+            names=names,
+            batch_size=settings.score_batch_size,
+            tokenizer=tokenizer,
+            max_length=settings.max_length,
         )
+
+
+def scores_path(
+    args: TrainingArguments, rows: PairedRows, settings: DataDietSettings, tokenizer: Any, model: nn.Module, *more: Any
+) -> Path:
+    """File in the output folder for the scores of this model on these rows, named by all that they depend on."""
+    key = content_key(
+        VERSION,
+        rows.key,
+        score_names(settings),
+        [settings.score_on, settings.score_after_epochs, settings.max_length],
+        tokenizer_key(tokenizer),
+        weights_key(model),
+        more,
+    )
+    return Path(args.output_dir, "data_diet", f"scores-{key}.npz")
+
+
+def arguments_key(args: TrainingArguments) -> str:
+    """Content key of the training arguments that matter for what is learned, and of the number of processes."""
+    settings = DataDietSettings().diet()
+    matter = {k: v for k, v in args.to_dict().items() if not k.startswith(NO_MATTER) and k not in settings}
+    return content_key(json.dumps(matter, sort_keys=True, default=str), args.world_size)
 
 
 def texts_scored(rows: PairedRows, names: tuple[str, ...], epochs: int) -> int:

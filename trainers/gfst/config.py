@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from transformers import Seq2SeqTrainingArguments
 
-from hf_fairness._secrets import hide_token
+from hf_fairness.trainers.training.settings import settle
 
 
 @dataclass
@@ -109,10 +109,7 @@ class GFSTConfig(Seq2SeqTrainingArguments):
         """Check the fields, then let the parent do the same."""
         self._check()
         super().__post_init__()
-        hide_token(self)
-        if self.device.type == "cpu":
-            # torch warns when it is asked to pin memory for an accelerator that is not there.
-            self.dataloader_pin_memory = False
+        settle(self)
 
     def _check(self) -> None:
         if not 0 <= self.label_smoothing_factor < 1:

@@ -9,8 +9,7 @@ from typing import Any
 
 from transformers import SchedulerType, TrainingArguments
 
-from hf_fairness._secrets import hide_token
-from hf_fairness.trainers.training.settings import refuse
+from hf_fairness.trainers.training.settings import refuse, settle
 
 #: Whose probability of a sample's label the filter asks for; anything else is the id or folder of a classifier.
 CONFIDENCES = ("generator", "shallow", "main")
@@ -199,10 +198,7 @@ class IBADRConfig(TrainingArguments):
         if self.per_device_eval_batch_size is None:
             self.per_device_eval_batch_size = 4 * self.per_device_train_batch_size
         super().__post_init__()
-        hide_token(self)
-        if self.device.type == "cpu":
-            # torch warns when it is asked to pin memory for an accelerator that is not there.
-            self.dataloader_pin_memory = False
+        settle(self)
 
     def _check(self) -> None:
         refuse(self, REFUSED)

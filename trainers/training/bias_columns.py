@@ -33,7 +33,6 @@ from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.rows import text_columns
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import Floats
-from hf_fairness.trainers.data_diet.cache import remembered
 from hf_fairness.trainers.training.pair_training import (
     class_log_probabilities,
     class_numbers,
@@ -41,6 +40,7 @@ from hf_fairness.trainers.training.pair_training import (
     open_pair_classifier,
     train_pair_classifier,
 )
+from hf_fairness.trainers.training.remembered import remembered
 
 BIAS_COLUMN, TEACHER_COLUMN = "bias_log_probs", "teacher_log_probs"
 #: Part of the name of every file of log-probabilities; raise it when their computation changes.

@@ -20,9 +20,9 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import is_peft_available
 
 from hf_fairness._opening import WANTED, find_tokenizer, opening
-from hf_fairness._secrets import hide_token
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.trainers.training.preparation import full_precision
+from hf_fairness.trainers.training.settings import settle
 from hf_fairness.utils import foreign_code_refused
 
 logger = logging.getLogger(__name__)
@@ -94,10 +94,7 @@ class EncoderConfig(SentenceTransformerTrainingArguments):
         self._check_data()
         self._check_model()
         super().__post_init__()
-        hide_token(self)
-        if self.device.type == "cpu":
-            # torch warns when it is asked to pin memory for an accelerator that is not there.
-            self.dataloader_pin_memory = False
+        settle(self)
 
     def _check_data(self) -> None:
         if self.validation_rows is not None and self.validation_rows < 1:

@@ -8,6 +8,8 @@ from typing import Any
 
 from transformers import TrainingArguments
 
+from hf_fairness._secrets import hide_token
+
 #: Settings that do not change what is learned.
 _IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub")
 
@@ -17,6 +19,14 @@ def training_settings(args: TrainingArguments) -> dict[str, Any]:
     return {
         name: value for name, value in args.to_dict().items() if name not in _IRRELEVANT and not name.startswith("hub_")
     }
+
+
+def settle(config: TrainingArguments) -> None:
+    """What settings of every training need at the end: the token hidden, no memory pinned without an accelerator."""
+    hide_token(config)
+    if config.device.type == "cpu":
+        # torch warns when it is asked to pin memory for an accelerator that is not there.
+        config.dataloader_pin_memory = False
 
 
 #: Settings that only a training has.
