@@ -276,18 +276,18 @@ class GFSTMethod(PairStages):
             data, state = folder / "data", PartialState()
             if is_main_process() and not data.is_dir():
                 with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
-                    self._prefixed(concatenate_datasets([original, *[pseudo] * a.upsample])).save_to_disk(place)
+                    concatenate_datasets([original, *[pseudo] * a.upsample]).save_to_disk(place)
             state.wait_for_everyone()
             model, tokenizer = open_translator(begin.model, to_train=True)
             if fresh:
                 model = fresh_weights(model, seed=self.seed)
             set_languages(model, tokenizer, a.source_code, a.target_code)
-            train, held_out = load_from_disk(data), self.data["validation"]
+            train = load_from_disk(data)
             if is_main_process():
                 logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
-            held_out = None if held_out is None else self._prefixed(held_out)
             own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
-            model, history = train_translator(model, tokenizer, train, own, eval_dataset=held_out, resume=True)
+            more = {"eval_dataset": self.data["validation"], "prefix": a.prefix, "resume": True}
+            model, history = train_translator(model, tokenizer, train, own, **more)
             state.wait_for_everyone()
             if is_main_process():
                 made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
@@ -343,12 +343,6 @@ class GFSTMethod(PairStages):
         """Pairs of one update, over all processes."""
         config = self.config
         return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
-
-    def _prefixed(self, rows: Dataset) -> Dataset:
-        """The rows with the model's prefix before every source."""
-        prefix = self.arguments.prefix
-        add = {"function": lambda texts: {SOURCE: [prefix + text for text in texts]}, "input_columns": SOURCE}
-        return rows.map(**add, batched=True, keep_in_memory=True) if prefix else rows
 
     def _training_config(self, folder: Path, n: int, steps: int | None, *, fresh: bool) -> Any:
         """Settings of one training: its place, its steps, and what fine-tuning changes."""

@@ -75,8 +75,11 @@ def kept_table(data: Mapping[str, Any]) -> Table:
         labels = mapping(numbers, "by_group") or mapping(numbers, "sources_by_gender")
         every = max(sum(labels.values()), 1)
         rows += [(stage, group, "", f"{n:,}", f"{n / every:.1%}", "") for group, n in labels.items()]
-    note = "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals."
-    return Table("What the filters kept", tuple(rows), note)
+    return Table(
+        "What the filters kept",
+        tuple(rows),
+        "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals.",
+    )
 
 
 def kept_figure(data: Mapping[str, Any], last_filter: str) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def train_translator(
     args: GFSTConfig,
     *,
     eval_dataset: Dataset | None = None,
+    prefix: str = "",
     resume: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Train an encoder-decoder on pairs of texts, and end with the mean of its last checkpoints.
@@ -98,6 +99,7 @@ def train_translator(
         train: pairs, in the columns that ``args`` names.
         args: settings; with ``push_to_hub`` the model that training ends with is pushed, with its card.
         eval_dataset: pairs for validation and early stopping; None: neither.
+        prefix: text before every source, as T5 wants.
         resume: go on from the last whole checkpoint in ``args.output_dir``, where there is one: bit for bit as if the
             run had not been stopped. It must be of the same data and settings.
 
@@ -120,10 +122,10 @@ def train_translator(
     """
     if not isinstance(args, GFSTConfig):
         raise TypeError(f"args is a {type(args).__name__}, expected a GFSTConfig.")
-    rows, left_out = encode_pairs(train, model, tokenizer, args, name="train")
+    rows, left_out = encode_pairs(train, model, tokenizer, args, name="train", prefix=prefix)
     held_out = None
     if eval_dataset is not None:
-        held_out, _ = encode_pairs(eval_dataset, model, tokenizer, args, name="eval_dataset")
+        held_out, _ = encode_pairs(eval_dataset, model, tokenizer, args, name="eval_dataset", prefix=prefix)
     elif args.eval_strategy != IntervalStrategy.NO:
         args = copy.copy(args)
         args.eval_strategy = IntervalStrategy.NO
@@ -154,7 +156,7 @@ def train_translator(
 
 
 def encode_pairs(
-    pairs: Dataset, model: Any, tokenizer: Any, args: GFSTConfig, *, name: str = "train"
+    pairs: Dataset, model: Any, tokenizer: Any, args: GFSTConfig, *, name: str = "train", prefix: str = ""
 ) -> tuple[Dataset, dict[str, int]]:
     """Tokenize pairs for training; those with an empty side, or longer than the model takes, are left out.
 
@@ -183,7 +185,7 @@ def encode_pairs(
             batched=True,
             input_columns=columns,
             remove_columns=columns,
-            fn_kwargs={"tokenizer": tokenizer},
+            fn_kwargs={"tokenizer": tokenizer, "prefix": prefix},
             desc=f"tokenizing {name}",
         )
     longest = rows["longest"][:] if len(rows) else []
@@ -206,8 +208,8 @@ def encode_pairs(
     return rows.remove_columns("longest"), left_out
 
 
-def _encode(sources: list[str], targets: list[str], tokenizer: Any) -> dict[str, list[Any]]:
-    encoded = dict(tokenizer(sources, text_target=targets))
+def _encode(sources: list[str], targets: list[str], tokenizer: Any, prefix: str) -> dict[str, list[Any]]:
+    encoded = dict(tokenizer([prefix + source for source in sources], text_target=targets))
     sides = zip(sources, targets, encoded["input_ids"], encoded["labels"], strict=True)
     found = [
         (len(ids) + len(labels), max(len(ids), len(labels)) if source.strip() and target.strip() else 0)

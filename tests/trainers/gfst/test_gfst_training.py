@@ -183,6 +183,15 @@ def test_pairs_that_cannot_be_trained_on_are_counted(config, tokenizer):
     }
 
 
+def test_a_prefix_stands_before_every_source_and_makes_no_text(config, tokenizer):
+    model = toy_model(tokenizer)
+    rows = Dataset.from_dict({"source": ["cat", " "], "target": ["il gatto", "il"]})
+    with pytest.warns(FairnessWarning, match="1 pairs with an empty side"):
+        encoded, left_out = encode_pairs(rows, model, tokenizer, config(), prefix="the ")
+    assert left_out == {"n_empty": 1, "n_too_long": 0}
+    assert encoded["input_ids"][:] == [tokenizer("the cat")["input_ids"]]
+
+
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
