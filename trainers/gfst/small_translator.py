@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from hf_fairness.utils import refuse_any
+
 #: Special tokens in the order of their numbers; the decoder starts with the first, as Marian's does.
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 #: What a word may not cross: letters with the space before them, digits, single marks, spaces.
@@ -39,16 +41,17 @@ def small_tokenizer(texts: Iterable[str], *, vocab_size: int = 8000, level: str 
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
-    if level not in LEVELS:
-        raise ValueError(f"level is {level!r}, expected one of {', '.join(LEVELS)}.")
     pieces, alphabet = level == "bpe", sorted(pre_tokenizers.ByteLevel.alphabet())
     options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": [PAD, EOS, UNK], "show_progress": False}
     least = len(options["special_tokens"]) + (len(alphabet) if pieces else 1)
-    if vocab_size < least:
-        raise ValueError(f"vocab_size is {vocab_size}, expected at least {least} with level={level!r}.")
     found = [text for text in texts if text.strip()]
-    if not found:
-        raise ValueError("There are no texts to learn a tokenizer from; give sources and targets of the training set.")
+    refuse_any(
+        {
+            f"level is {level!r}, expected one of {', '.join(LEVELS)}.": level not in LEVELS,
+            f"vocab_size is {vocab_size}, expected at least {least} with level={level!r}.": vocab_size < least,
+            "There are no texts to learn a tokenizer from; give sources and targets of the training set.": not found,
+        }
+    )
     model: Any = models.BPE(unk_token=UNK) if pieces else models.WordLevel({UNK: 2}, unk_token=UNK)
     trainer: Any = (
         trainers.BpeTrainer(initial_alphabet=alphabet, min_frequency=2, **options)
@@ -113,16 +116,19 @@ def small_marian(
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
-        raise ValueError("The tokenizer needs pad_token and eos_token; small_tokenizer makes one that has both.")
-    if heads < 1 or d_model < 2 * heads or d_model % (2 * heads):
-        raise ValueError(f"d_model is {d_model} with {heads} heads, expected a multiple of {2 * max(heads, 1)}.")
     encoder, decoder = (layers, layers) if isinstance(layers, int) else layers
-    if min(encoder, decoder, ffn, max_length) < 1 or not 0 <= dropout < 1:
-        raise ValueError(
+    refuse_any(
+        {
+            "The tokenizer needs pad_token and eos_token; small_tokenizer makes one that has both.": (
+                tokenizer.pad_token_id is None or tokenizer.eos_token_id is None
+            ),
+            f"d_model is {d_model} with {heads} heads, expected a multiple of {2 * max(heads, 1)}.": (
+                heads < 1 or d_model < 2 * heads or d_model % (2 * heads)
+            ),
             f"layers {encoder}, {decoder}, ffn {ffn} and max_length {max_length} must be 1 or more, and dropout "
-            f"{dropout} 0 or more and below 1."
-        )
+            f"{dropout} 0 or more and below 1.": (min(encoder, decoder, ffn, max_length) < 1 or not 0 <= dropout < 1),
+        }
+    )
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=d_model,

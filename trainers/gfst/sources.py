@@ -15,6 +15,7 @@ from hf_fairness.sources import (
     open_rows,
     text_column,
 )
+from hf_fairness.utils import refuse_any
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -75,15 +76,17 @@ def aligned_files(source: str, which: Mapping[str, str | None]) -> Dataset | Non
     files = source.split(",")
     if len(files) != 2 or Path(source).exists():
         return None
-    for name, value in which.items():
-        if value:
-            raise ValueError(
-                f"--{name} {value}: aligned files have no {name.rpartition('_')[2]}s. Name two files for each part, "
-                "with --dataset, --validation_dataset and --test_dataset."
-            )
-    for file in files:
-        if not Path(file).is_file():
-            raise ValueError(f"{source}: {missing(file, 'two aligned text files, as in train.en,train.it')}")
+    parts = "Name two files for each part, with --dataset, --validation_dataset and --test_dataset."
+    wanted = "two aligned text files, as in train.en,train.it"
+    refuse_any(
+        {
+            **{
+                f"--{name} {value}: aligned files have no {name.rpartition('_')[2]}s. {parts}": value
+                for name, value in which.items()
+            },
+            **{f"{source}: {missing(file, wanted)}": not Path(file).is_file() for file in files},
+        }
+    )
     sides = [open_lines(file)["text"][:] for file in files]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
