@@ -105,7 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        again = "Run the same command again" + (" to go on from the last finished stage" * _resumes(name))
+        method = name in _FOUND and hasattr(importlib.import_module(_FOUND[name][1]), "COMMAND")
+        again = "Run the same command again" + " to go on from the last finished stage" * method
         print(f"\nhf-fairness: stopped. {again}.", file=sys.stderr)
         return 130
     except Exception as error:
@@ -138,11 +139,6 @@ def _run(words: list[str]) -> int:
     with warnings_in_flags(name), opened_once():
         command(name)(rest)
     return 0
-
-
-def _resumes(name: str) -> bool:
-    """Whether a command goes on from its finished stages: methods do."""
-    return name in _FOUND and hasattr(importlib.import_module(_FOUND[name][1]), "COMMAND")
 
 
 class _Formatter(logging.Formatter):

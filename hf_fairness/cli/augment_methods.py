@@ -417,7 +417,6 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     card_examples: bool = field(
         default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
     )
-    overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
     license: str | None = field(
         default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
     )
@@ -534,10 +533,10 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         raise ValueError(f"Unknown method {name!r}.{did_you_mean(name, METHODS)} Methods: {', '.join(METHODS)}.")
     method = METHODS[name]
     given = {item: getattr(group, item.name) for group in groups for item in fields(group)}
-    for item, value in given.items():
-        if item.name not in method.options and value != item.default:
-            takers = ", ".join(other for other, each in METHODS.items() if item.name in each.options)
-            raise ValueError(f"Method {name} has no option --{item.name}; it belongs to {takers}.")
+    foreign = [each.name for each, value in given.items() if each.name not in method.options and value != each.default]
+    if foreign:
+        takers = ", ".join(other for other, each in METHODS.items() if foreign[0] in each.options)
+        raise ValueError(f"Method {name} has no option --{foreign[0]}; it belongs to {takers}.")
     taken = {item: value for item, value in given.items() if item.name in method.options}
     found = {item.name: value for item, value in taken.items() if value is not None or item.default is not None}
     missing = [f"--{option}" for option in method.required if option not in found]

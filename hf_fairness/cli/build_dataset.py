@@ -42,17 +42,9 @@ class BuildArguments(HubDatasetOptions):
     output_dir: str | None = field(
         default=None, metadata={"help": "Folder to write. Default: NAME; with --push_to_hub none is kept."}
     )
-    push_to_hub: bool = field(
-        default=False, metadata={"help": "Push data and card; what was built and pushed there before is replaced."}
-    )
-    hub_dataset_id: str | None = field(
-        default=None,
-        metadata={"help": "Repository, such as ORGANISATION/NAME. Default: name of output_dir, or NAME."},
-    )
     i_have_the_right: bool = field(
         default=False, metadata={"help": "State that you may publish these rows; restricted data are not pushed else."}
     )
-    overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
     cache_dir: str | None = field(
         default=None, metadata={"help": "Folder of downloads and of rows that were built. Default: that of datasets."}
     )

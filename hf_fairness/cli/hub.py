@@ -82,8 +82,8 @@ def _who(token: str | None) -> Mapping[str, Any]:
         ) from error
     except HfHubHTTPError as error:
         if error.response.status_code in (401, 403):
-            source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "the login"
-            given = f"from {source}" if token is None else "given with --hub_token"
+            source = "from HF_TOKEN" if os.environ.get("HF_TOKEN") else "from the login"
+            given = source if token is None else "given with --hub_token"
             raise PermissionError(f"The Hub does not accept the token {given}. {_LOGIN}.") from error
         raise ConnectionError(f"The Hub did not say who is logged in: {redact(str(error))}") from error
     except Exception as error:  # of whichever HTTP library the client is made with
@@ -129,12 +129,17 @@ class HubOptions(HubAccess):
 
 @dataclass
 class HubDatasetOptions(HubAccess):
-    """Where a command pushes a data set to."""
+    """Where a command that writes a data set pushes it to, and whether it may write over what it wrote before."""
 
-    push_to_hub: bool = field(default=False, metadata={"help": "Push the data that were made, with their card."})
-    hub_dataset_id: str | None = field(
-        default=None, metadata={"help": "Repository, such as ORGANISATION/NAME. Default: the name of output_dir."}
+    push_to_hub: bool = field(
+        default=False,
+        metadata={"help": "Push data and card; what this command pushed there before is replaced."},
     )
+    hub_dataset_id: str | None = field(
+        default=None,
+        metadata={"help": "Repository, such as ORGANISATION/NAME. Default: name of output_dir, or of the data set."},
+    )
+    overwrite: bool = field(default=False, metadata={"help": "Replace what an earlier run of this command wrote."})
 
 
 #: Settings that say how something is pushed, and nothing of what it is.

@@ -266,7 +266,7 @@ def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refu
             return f"{name} cannot be set here: {refused[name.removeprefix('--').removeprefix('no_')]}."
     flags = [flag for action in parser._actions for flag in action.option_strings]
     near = {name: difflib.get_close_matches(name, flags, n=1) for name in named}
-    hints = [name + (f" (did you mean {found[0]}?)" if found else "") for name, found in near.items()]
+    hints = (name + "".join(f" (did you mean {flag}?)" for flag in found) for name, found in near.items())
     return f"unknown option: {', '.join(hints)}"
 
 
