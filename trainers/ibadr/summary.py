@@ -144,14 +144,13 @@ def rounds_table(rounds: Sequence[Mapping[str, Any]]) -> Table:
 def guard_table(extras: Mapping[str, Any]) -> Table:
     """The partial-input probe, and what added rows share with test and challenge sets."""
     probes, leaks = extras["partial_input"], mapping(extras["leakage"], "by_set")
-    numbers = {"accuracy": "accuracy", "gain": "above the majority (0)"}
-    sides = {side: words for side, words in (("original", "original rows"), ("pool", "pool")) if side in probes}
     rows = [
         ("what", "value"),
         *(
             (f"partial input, {words}: {what}", _cell(probes[side], key))
-            for side, words in sides.items()
-            for key, what in numbers.items()
+            for side, words in (("original", "original rows"), ("pool", "pool"))
+            if side in probes
+            for key, what in (("accuracy", "accuracy"), ("gain", "above the majority (0)"))
         ),
         *((f"added rows that share text with {name} (0)", _cell(leak, "leak_share")) for name, leak in leaks.items()),
     ]

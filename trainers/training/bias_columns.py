@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from datasets import ClassLabel, Dataset, List, Value
+from datasets import Dataset, List, Value
 from numpy.typing import NDArray
 from torch import nn
 from transformers import Trainer, TrainingArguments
@@ -195,11 +195,9 @@ def check_column(dataset: Dataset, name: str, n_classes: int) -> None:
 
 def _label_names(dataset: Dataset, label_column: str, given: Sequence[str] | None) -> list[str]:
     """Names of the classes in the order of their numbers."""
-    feature = dataset.features[label_column]
-    if given is None and isinstance(feature, ClassLabel):
-        given = feature.names
+    own = getattr(dataset.features[label_column], "names", None) if given is None else given
     highest = int(max(class_numbers(dataset, label_column)))
-    names = [str(k) for k in range(highest + 1)] if given is None else list(given)
+    names = [str(k) for k in range(highest + 1)] if own is None else list(own)
     if highest >= len(names) or len(names) < 2:
         raise ValueError(
             f"Column {label_column!r} has labels up to {highest} and there are {len(names)} names of classes, two at "

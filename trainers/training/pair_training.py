@@ -361,15 +361,14 @@ def encode_rows(
     """
     names = text_columns(dataset, columns)
     labels = class_numbers(dataset, label_column)
-    kept = [name for name in METHOD_COLUMNS if name in dataset.column_names]
     # Tokenizers state a huge number where nothing is known.
     cut = {"truncation": max_length is not None or tokenizer.model_max_length <= 10**6, "max_length": max_length}
 
     def encode(batch: Mapping[str, Any]) -> dict[str, Any]:
         return dict(tokenizer(*(list(batch[name]) for name in names), **cut))
 
-    drop = [name for name in dataset.column_names if name not in kept]
-    encoded = dataset.map(encode, batched=True, remove_columns=drop, desc="Tokenizing")
+    dropped = [name for name in dataset.column_names if name not in METHOD_COLUMNS]
+    encoded = dataset.map(encode, batched=True, remove_columns=dropped, desc="Tokenizing")
     return encoded.add_column("labels", labels.tolist())
 
 
