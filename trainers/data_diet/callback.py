@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from hf_fairness.trainers.data_diet.config import PruningSettings
-from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Pruned, describe, score_names
+from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Pruned, describe, differences, score_names
 from hf_fairness.trainers.data_diet.sampler import install_sampler, sampler_owner
 from hf_fairness.trainers.data_diet.scores import (
     ShortRuns,
@@ -247,11 +247,8 @@ class GEPruningCallback(TrainerCallback, ExportableState):
                 f"The checkpoint must hold the state of one {name}; it holds {found}. Resume with the callbacks that "
                 "the run was started with, one of this kind."
             )
-        now = self.state()["args"]
-        other = [key for key, value in stored["args"].items() if now.get(key) != value]
-        if other:
-            pairs = ", ".join(f"{key} = {stored['args'][key]!r} (now {now.get(key)!r})" for key in other)
-            raise ValueError(f"The checkpoint was pruned with {pairs}. Resume with the same data and settings.")
+        if other := differences(stored["args"], self.state()["args"]):
+            raise ValueError(f"The checkpoint was pruned with {other}. Resume with the same data and settings.")
         self.record = stored["attributes"]["record"]
 
 

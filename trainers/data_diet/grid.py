@@ -95,10 +95,9 @@ def experiments(arguments: DataDietArguments) -> dict[str, dict[str, list[Cell]]
 
 def all_cells(arguments: DataDietArguments) -> list[Cell]:
     """Every cell once, the baselines first."""
-    found = [Cell(name, 1.0, float(name == "cda")) for name in BASELINES]
-    for rankings in experiments(arguments).values():
-        found.extend(chain(*rankings.values()))
-    return list(dict.fromkeys(found))
+    baselines = [Cell(name, 1.0, float(name == "cda")) for name in BASELINES]
+    lists = chain.from_iterable(rankings.values() for rankings in experiments(arguments).values())
+    return list(dict.fromkeys(chain(baselines, *lists)))
 
 
 def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, base: str) -> Rows:

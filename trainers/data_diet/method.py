@@ -352,8 +352,8 @@ class _Texts(EvalSet):
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences over seeds; none of the validation texts, which chose what is compared."""
-        ours, theirs = one.result["by_seed"], other.result["by_seed"]
-        return {key: gap_over_seeds(ours[key], theirs[key]) for key in ours}
+        theirs = other.result["by_seed"]
+        return {key: gap_over_seeds(ours, theirs[key]) for key, ours in one.result["by_seed"].items()}
 
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
         """Numbers on pairs, then on all texts."""

@@ -216,6 +216,15 @@ class Pruned:
         return cls(arrays["kept"].astype(bool), scores, report)
 
 
+def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Settings in which a checkpoint differs from the run that is resumed, in words; empty where there are none."""
+    return ", ".join(
+        f"{key} = {stored.get(key)!r} (now {now.get(key)!r})"
+        for key in {**stored, **now}
+        if stored.get(key) != now.get(key)
+    )
+
+
 def describe(pruned: Pruned) -> str:
     """One sentence on what is kept and what it cost."""
     report = pruned.report

@@ -16,7 +16,7 @@ from transformers import Trainer
 from hf_fairness.rows import column_values
 from hf_fairness.scores.class_labels import class_numbers
 from hf_fairness.trainers.data_diet.config import DataDietConfig
-from hf_fairness.trainers.data_diet.pruned import PairedRows, Pruned, describe
+from hf_fairness.trainers.data_diet.pruned import PairedRows, Pruned, describe, differences
 from hf_fairness.trainers.data_diet.scores import (
     ShortRuns,
     check_classifier,
@@ -163,11 +163,9 @@ class DataDietTrainer(Published, Trainer):
     def _load_pruned(self, folder: str) -> Pruned:
         """Kept rows of a checkpoint, if it is one of this run."""
         pruned = Pruned.load(folder)
-        expected = {"data_key": self.rows.key, **self.args.diet()}
-        found = {"data_key": pruned.report["data_key"], **pruned.report["settings"]}
-        other = [f"{key} = {found.get(key)!r} (now {now!r})" for key, now in expected.items() if found.get(key) != now]
-        if other:
-            raise ValueError(f"{folder} was trained with {', '.join(other)}. Resume with the same data and settings.")
+        stored = {"data_key": pruned.report["data_key"], **pruned.report["settings"]}
+        if other := differences(stored, {"data_key": self.rows.key, **self.args.diet()}):
+            raise ValueError(f"{folder} was trained with {other}. Resume with the same data and settings.")
         return pruned
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
