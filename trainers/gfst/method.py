@@ -215,8 +215,8 @@ class GFSTMethod(PairStages):
         if a.wants("balance"):
             self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
         if a.wants(RANDOM) and RANDOM in a.arms:
-            n = self.counts["balance"]["n"]
-            self.make(RANDOM, self.random, given, n, self.seed, *translating, self.lengths)
+            size = self.counts["balance"]["n"]
+            self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
 
     def _start(self) -> Fitted:
         """The named model, the given one, or a small one with a tokenizer of its own."""
@@ -286,8 +286,9 @@ class GFSTMethod(PairStages):
             if is_main_process():
                 logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
             own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
-            more = {"eval_dataset": self.data["validation"], "prefix": a.prefix, "resume": True}
-            model, history = train_translator(model, tokenizer, train, own, **more)
+            model, history = train_translator(
+                model, tokenizer, train, own, eval_dataset=self.data["validation"], prefix=a.prefix, resume=True
+            )
             state.wait_for_everyone()
             if is_main_process():
                 made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
@@ -330,12 +331,12 @@ class GFSTMethod(PairStages):
 
     def _steps(self, name: str) -> int:
         """Updates in proportion to the pairs (appendix A)."""
-        given, epochs, n_given = self.config.max_steps, self.config.num_train_epochs, self.counts["parallel"]["kept"]
+        a, given, epochs = self.arguments, self.config.max_steps, self.config.num_train_epochs
         if self.training_method == RETRAIN:
-            given = self.base.training.get("steps", given)
-        else:
-            epochs, n_given = self.arguments.finetune_num_train_epochs, self._n_rows(GFST)
-            given = 0 if self.arguments.trains_initial else given  # a trained initial model took max_steps for itself
+            given, n_given = self.base.training.get("steps", given), self.counts["parallel"]["kept"]
+        else:  # an initial model that was trained here took max_steps for itself
+            given, n_given = 0 if a.trains_initial else given, self._n_rows(GFST)
+            epochs = a.finetune_num_train_epochs
         rate = given / n_given if given > 0 else epochs / self._step_rows()
         return max(1, round(rate * self._n_rows(name)))
 

@@ -208,8 +208,9 @@ class PairStages(Method):
             self.card(rows, stage, numbers).save(folder / CARD)
             return numbers
 
-        translates = stage in ("translate", RANDOM)  # and goes on where it was killed
-        self.counts[stage] = self.run.stage(stage, work, inputs=list(inputs), keep_partial=translates)
+        self.counts[stage] = self.run.stage(
+            stage, work, inputs=list(inputs), keep_partial=stage in ("translate", RANDOM)
+        )
 
     def rows(self, stage: str) -> Dataset:
         """The data set of a stage, in memory: what is made of it must leave no cache files in the stage's folder."""
@@ -239,9 +240,11 @@ class PairStages(Method):
         person's.
         """
         a = self.arguments
-        labels: SourceGender | GrammaticalGender = self.labels(TEXT)
-        if a.backwards:
-            labels = GrammaticalGender(TEXT, lang=a.target_lang, tagger=self.tagger, pronouns=True, **a.target_filter)
+        labels: SourceGender | GrammaticalGender = (
+            GrammaticalGender(TEXT, lang=a.target_lang, tagger=self.tagger, pronouns=True, **a.target_filter)
+            if a.backwards
+            else self.labels(TEXT)
+        )
         rows = self.data["monolingual"].map(partial(self.reasons, labels=labels), batched=True, desc="Filtering texts")
         numbers, chosen = drops(rows, reasons_of(rows), gender_column=None, minimum=0), kept(rows)
         by_group = Counter(chosen[GENDER][:])

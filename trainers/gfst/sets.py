@@ -95,8 +95,12 @@ def translation_sets(
     Raises:
         ValueError: a row without a text to translate.
     """
-    title = "people of the group {} translated with the right gender (F1)"
-    f1 = {f"f1_{group}": replace(winomt_scores.F1, title=title.format(group)) for group in groups}
+    f1 = {
+        f"f1_{group}": replace(
+            winomt_scores.F1, title=f"people of the group {group} translated with the right gender (F1)"
+        )
+        for group in groups
+    }
     rules = "original" if a.target_lang in LANGUAGES and tagger is None else "agreement"
     how = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules, items=True)
     reading: dict[str, Any] = {

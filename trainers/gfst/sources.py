@@ -42,9 +42,8 @@ def open_train(arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
     Raises:
         ValueError: as :func:`aligned_files`, :func:`as_pairs` or :func:`~hf_fairness.sources.open_rows`.
     """
-    a = arguments
-    pairs = aligned_files(a.dataset, {"dataset_config": a.dataset_config})
-    return as_pairs(open_rows(a), a.dataset, a, config) if pairs is None else pairs
+    pairs = aligned_files(arguments.dataset, {"dataset_config": arguments.dataset_config})
+    return as_pairs(open_rows(arguments), arguments.dataset, arguments, config) if pairs is None else pairs
 
 
 def open_held_out_pairs(arguments: GFSTArguments, config: GFSTConfig, part: str) -> Dataset | None:
