@@ -21,7 +21,7 @@ from hf_fairness.record import (
 )
 from hf_fairness.report.plots import loss_figure
 from hf_fairness.report.projection import map_figures
-from hf_fairness.report.text import LIMITS, control_text, display_name, missing_sections
+from hf_fairness.report.text import LIMITS, display_name, missing_sections
 from hf_fairness.scores import cced, probe, seat, structure
 
 #: Name of the arm of an audit, by its role.
@@ -68,12 +68,10 @@ def audit_record(
         TypeError: an audit is no mapping.
     """
     given = {"before": before, "control": control, "after": after}
-    for arm, audit in given.items():
-        if audit is not None and not isinstance(audit, Mapping):
-            raise TypeError(
-                f"{arm}: got {type(audit).__name__}, expected the report that hf_fairness.measure.audit returns."
-            )
     sides = {arm: audit for arm, audit in given.items() if audit is not None}
+    if wrong := [arm for arm, audit in sides.items() if not isinstance(audit, Mapping)]:
+        got = type(given[wrong[0]]).__name__
+        raise TypeError(f"{wrong[0]}: got {got}, expected the report that hf_fairness.measure.audit returns.")
     measures = tuple(audit_measures(sides))
     pairs = [("after", other) for other in ("before", "control") if other in sides]
     paired = {
@@ -83,7 +81,7 @@ def audit_record(
     gaps = compare(measures, pairs, paired)
     trained = {key: value for key, value in (training or {}).items() if key not in ("control", "loss_curve")}
     about = {arm: display_name(audit.get("model", "")) for arm, audit in sides.items()}
-    about["control"] = control_text(training)
+    about["control"] = str((training or {}).get("control") or "training that lacks what the method asks for")
     title = "measured" if len(sides) == 1 else ""
     arms = [Arm(arm, title or arm, ARMS[arm], about[arm], trained if arm == "after" else {}) for arm in sides]
     return Record(
@@ -217,11 +215,10 @@ def _counts(section: Mapping[str, Any], **names: str) -> str:
 
 def _collapse(measures: Sequence[Measure], gaps: Sequence[Gap]) -> Iterator[str]:
     """Sets of texts where CCED fell only because all distances shrank (or grew with them)."""
-    since = {gap.measure: gap for gap in gaps if gap.against == "before"}
+    since = {gap.measure: gap.verdict for gap in gaps if gap.against == "before"}
     for measure in measures:
-        gap, relative = since.get(measure.id), since.get(f"{measure.id}_relative")
-        fell = measure.metric == "cced" and gap is not None and gap.verdict == "improved"
-        if fell and relative is not None and relative.verdict != "improved":
+        fell = measure.metric == "cced" and since.get(measure.id) == "improved"
+        if fell and since.get(f"{measure.id}_relative", "improved") != "improved":
             yield (
                 f"On {measure.set}, CCED fell but CCED / mean distance did not clearly do so: the encoder may merely "
                 "have drawn its embeddings together."
@@ -230,9 +227,8 @@ def _collapse(measures: Sequence[Measure], gaps: Sequence[Gap]) -> Iterator[str]
 
 def _seat_methods(audit: Mapping[str, Any]) -> dict[str, Any]:
     """How the p-values of SEAT were computed, with the tests."""
-    methods: dict[str, list[str]] = {}
-    for name, test in _sections(mapping(audit, "seat"), "tests"):
-        if test.get("method"):
-            methods.setdefault(str(test["method"]), []).append(name)
-    shown = {method: f"tests {', '.join(names)}" for method, names in methods.items()}
+    used = [
+        (name, str(test["method"])) for name, test in _sections(mapping(audit, "seat"), "tests") if test.get("method")
+    ]
+    shown = {method: f"tests {', '.join(name for name, each in used if each == method)}" for _, method in used}
     return {"p-values of SEAT": shown} if shown else {}

@@ -90,8 +90,8 @@ def finding_lists(summary: Summary) -> list[tuple[str, Sequence[str], str]]:
 def facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
     """Blocks of names and values: how the models were trained, what was asked, and where it was run."""
     method = record.arm("method")
-    blocks = [("Training", method.training if method else {}), ("Settings", record.asked)]
-    blocks += [("Measurement", record.provenance)]
+    trained = method.training if method else {}
+    blocks = (("Training", trained), ("Settings", record.asked), ("Measurement", record.provenance))
     return [(title, found) for title, section in blocks if (found := list(setting_texts(section)))]
 
 

@@ -122,10 +122,11 @@ def dataset_card(made: Derivation) -> DatasetCard:
 def _body(made: Derivation) -> str:
     function, folder = ("load_from_disk", ".") if made.saved else ("load_dataset", "./data")
     load = f'from datasets import {function}\n\nrows = {function}("{made.repo_id or folder}")'
-    licence = "No licence was stated. The rows come from the source, and its terms hold for them."
-    if made.licence:
-        stated = escape_markdown(made.licence)
-        licence = f"The rows are published under {stated}, as whoever made this data set states."
+    licence = (
+        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
+        if made.licence
+        else "No licence was stated. The rows come from the source, and its terms hold for them."
+    )
     what = escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}.")
     return sections(
         [
@@ -147,11 +148,12 @@ def _body(made: Derivation) -> str:
 def _settings(made: Derivation) -> list[tuple[str, Any]]:
     rows = {"method": made.method, "source": display_name(made.source), "split": made.split}
     rows["text columns"] = ", ".join(made.columns)
-    if made.attribute:
-        groups = ", ".join(made.attribute.group_names)
-        rows["attribute"] = f"{made.attribute.name} ({made.attribute.language}): {groups}"
-        rows["digest of the attribute"] = made.attribute.digest
-        rows["given names"] = "counted as terms" if made.names else "not touched"
+    if (treated := made.attribute) is not None:
+        rows |= {
+            "attribute": f"{treated.name} ({treated.language}): {', '.join(treated.group_names)}",
+            "digest of the attribute": treated.digest,
+            "given names": "counted as terms" if made.names else "not touched",
+        }
     options = [(name, display_name(value)) for name, value in made.options.items()]
     return [*rows.items(), *options, *([("described in", made.reference)] if made.reference else [])]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
 import hf_fairness
-from hf_fairness.record import Arm, Interval, Measure, Record, Value
+from hf_fairness.record import Arm, Interval, Measure, Record
 from hf_fairness.report.card import conventions, facts, finding_lists
 from hf_fairness.report.plots import Plot, figures
 from hf_fairness.report.summary import capital, ideal_text, main_pairs, summarize, with_interval
@@ -34,14 +35,23 @@ class Strip:
     Attributes:
         measure: of the row.
         arms: models in the order in which they are drawn, the last one on top.
-        axis: numbers at the left and the right end of the axis.
         verdict: of the method against the original; empty without one.
     """
 
     measure: Measure
     arms: tuple[Arm, ...]
-    axis: Interval
     verdict: str
+
+    @cached_property
+    def axis(self) -> Interval:
+        """Its left and its right end: all values and intervals, and the ideal where it does not dwarf them."""
+        values, ideal = [self.measure.values[arm.name] for arm in self.arms], self.measure.ideal
+        ends = [end for value in values for end in (value.value, *(value.ci95 or ()))]
+        low, high = min(ends), max(ends)
+        width = high - low or abs(high) or 1.0
+        if ideal is not None and min(abs(ideal - low), abs(ideal - high)) <= 4 * width:
+            low, high = min(low, ideal), max(high, ideal)
+        return (low, high) if high > low else (low - width / 2, high + width / 2)
 
     def at(self, value: float | None) -> float | None:
         """Place of a number, in per cent of the axis from the left; None for one that lies off it."""
@@ -74,22 +84,10 @@ def strips(record: Record) -> list[Strip]:
     if not any(measure.kind == "bias" for measure in whole):
         whole += [measure for measure in known if measure.kind == "bias"]
     verdicts = {measure.id: gap.verdict for measure, gap in main_pairs(record)}
-    found = []
-    for measure in sorted(whole, key=lambda measure: KINDS.index(measure.kind))[:MOST]:
-        drawn = tuple(arm for arm in arms if arm.name in measure.values)
-        axis = _limits(measure, [measure.values[arm.name] for arm in drawn])
-        found.append(Strip(measure, drawn, axis, verdicts.get(measure.id, "")))
-    return found
-
-
-def _limits(measure: Measure, values: list[Value]) -> Interval:
-    """Ends of the axis: all values and intervals, and the ideal where it does not dwarf them."""
-    ends = [end for value in values for end in (value.value, *(value.ci95 or ()))]
-    low, high = min(ends), max(ends)
-    width = high - low or abs(high) or 1.0
-    if measure.ideal is not None and min(abs(measure.ideal - low), abs(measure.ideal - high)) <= 4 * width:
-        low, high = min(low, measure.ideal), max(high, measure.ideal)
-    return (low, high) if high > low else (low - width / 2, high + width / 2)
+    return [
+        Strip(measure, tuple(arm for arm in arms if arm.name in measure.values), verdicts.get(measure.id, ""))
+        for measure in sorted(whole, key=lambda measure: KINDS.index(measure.kind))[:MOST]
+    ]
 
 
 def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> str:

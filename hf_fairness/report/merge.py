@@ -73,7 +73,7 @@ def _merge_index(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
             f"card: model-index is {type(old).__name__}, expected a list of models with results. "
             "Repair the card's front matter, or remove model-index from it."
         )
-    kept = [{**entry, "results": [item for item in _results(entry) if not _is_ours(item)]} for entry in old or []]
+    kept = [{**entry, "results": _of_others(entry.get("results"))} for entry in old or []]
     for entry in new:
         if len(kept) != 1 and entry["name"] not in [each.get("name") for each in kept]:
             kept.append({"name": entry["name"], "results": []})
@@ -82,13 +82,10 @@ def _merge_index(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in kept if entry["results"]]
 
 
-def _results(entry: Mapping[str, Any]) -> list[Any]:
-    results = entry.get("results")
-    return results if isinstance(results, list) else []
-
-
-def _is_ours(item: Any) -> bool:
-    return isinstance(item, Mapping) and mapping(item, "task").get("name") == TASK_NAME
+def _of_others(results: Any) -> list[Any]:
+    """The results that are not ours; none where they are no list."""
+    items = results if isinstance(results, list) else []
+    return [item for item in items if not isinstance(item, Mapping) or mapping(item, "task").get("name") != TASK_NAME]
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,14 +105,19 @@ def _comparisons(record: Record) -> Table:
     method, original, control = (record.arm(role) for role in ("method", "original", "control"))
     main = {(method.name, other.name) for other in (original, control) if method and other}
     measures, names = {measure.id: measure for measure in record.measures}, {a.name: a.title for a in record.arms}
-    rows = [("Measure", "Models", "Difference", "p", "The first is")]
-    for gap in record.gaps:
-        measure = measures[gap.measure]
-        if (gap.arm, gap.against) not in main and not measure.detail and gap.verdict != "not judged":
-            difference = _lines(format_number(gap.difference), format_interval(gap.ci95))
-            models = f"{names[gap.arm]} against {names[gap.against]}"
-            rows.append((measure.title, models, difference, p_text(gap), BESIDE.get(gap.verdict, gap.verdict)))
-    return Table("Other comparisons", tuple(rows))
+    compared = [(measures[gap.measure], gap) for gap in record.gaps if (gap.arm, gap.against) not in main]
+    rows = [
+        (
+            measure.title,
+            f"{names[gap.arm]} against {names[gap.against]}",
+            _lines(format_number(gap.difference), format_interval(gap.ci95)),
+            p_text(gap),
+            BESIDE.get(gap.verdict, gap.verdict),
+        )
+        for measure, gap in compared
+        if not measure.detail and gap.verdict != "not judged"
+    ]
+    return Table("Other comparisons", (("Measure", "Models", "Difference", "p", "The first is"), *rows))
 
 
 def _paired(gap: Gap) -> str:

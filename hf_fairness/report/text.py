@@ -128,19 +128,9 @@ def shown_name(value: Any) -> Any:
     return ",".join(names) if str(value).strip() else ""
 
 
-def control_text(training: Mapping[str, Any] | None) -> str:
-    """What the control of a training is, in the words of the method that made it; the general word without them."""
-    said = (training or {}).get("control")
-    return str(said) if said else "training that lacks what the method asks for"
-
-
 def setting_texts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and text of every scalar in nested settings; lists are joined, curves left out, paths cut."""
     for name, value in leaves(settings, ".", lambda key, part: key in {"loss_curve", "log_history"} or part is None):
-        if isinstance(value, (list, tuple)):
-            if all(isinstance(item, (str, int, float)) for item in value):
-                yield name, ", ".join(map(display_name, value))
-        elif isinstance(value, float):
-            yield name, f"{value:.6g}"
-        else:
-            yield name, display_name(value)
+        items = value if isinstance(value, (list, tuple)) else [value]
+        if not any(item is None or isinstance(item, (Mapping, list, tuple)) for item in items):
+            yield name, ", ".join(f"{item:.6g}" if isinstance(item, float) else display_name(item) for item in items)
