@@ -48,9 +48,10 @@ def introduction(record: Record) -> str:
     summary = summarize(record)
     subject = ", ".join(f"{key} {joined(value)}" for key, value in record.subject.items())
     what = f"{record.name}: {record.method}. Measured with hf-fairness {hf_fairness.__version__}"
-    parts = [f"## {HEADING}", escape_markdown(what + (f" ({subject})." if subject else "."))]
-    parts += [f"**{escape_markdown(summary.headline)}**", DISCLAIMER, escape_markdown(summary.counts)]
-    return sections(("", part) for part in (*parts, findings_markdown(summary)))
+    about = escape_markdown(what + (f" ({subject})." if subject else "."))
+    headline, counts = f"**{escape_markdown(summary.headline)}**", escape_markdown(summary.counts)
+    parts = (f"## {HEADING}", about, headline, DISCLAIMER, counts, findings_markdown(summary))
+    return sections(("", part) for part in parts)
 
 
 def numbers(record: Record) -> list[tuple[str, str]]:
@@ -120,10 +121,8 @@ def model_index_entries(record: Record) -> list[EvalResult]:
 
     ours, control = record.arm("method") or record.arms[0], record.arm("control")
     entries = []
-    for measure in record.measures:
-        value = measure.values.get(ours.name)
-        if measure.kind == "context" or value is None:
-            continue
+    for measure in (each for each in record.measures if each.kind != "context" and ours.name in each.values):
+        value = measure.values[ours.name]
         slug = "-".join(re.findall(r"[a-z0-9]+", measure.id.removesuffix(measure.metric).lower())) or measure.metric
         beside = measure.values.get(control.name) if control else None
         entries.append(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
@@ -137,8 +136,11 @@ def from_template(name: str, **values: Any) -> str:
     """
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("hf_fairness.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    source = resources.files("hf_fairness.report").joinpath("templates").joinpath(f"{name}.html.jinja2")
-    page: str = environment.from_string(source.read_text(encoding="utf-8")).render(**values)
+    page: str = environment.get_template(f"{name}.html.jinja2").render(**values)
     return page

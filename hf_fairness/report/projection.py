@@ -166,10 +166,9 @@ def pictures(
         ``"before"`` and, where given, ``"after"``: a list of two projections each; of models whose embeddings have
         different widths, which have no axes in common, the t-SNE map alone.
     """
+    widths = {np.shape(rows)[-1] for side in (before, after or {}) for rows in side.values()}
     drawn = [project(before, after, seed=seed)]
-    widths = {np.shape(rows)[-1] for side in (before, after) for rows in (side or {}).values()}
-    if len(widths) == 1:
-        drawn.append(project(before, after, "pca", center=True, seed=seed))
+    drawn += [project(before, after, "pca", center=True, seed=seed)] if len(widths) == 1 else []
     return {side: [picture[side] for picture in drawn] for side in drawn[0]}
 
 
@@ -192,7 +191,7 @@ def map_figures(drawn: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str
         parts = {arm: each[place] for arm, each in sides.items() if place < len(each) and each[place].get("points")}
         limits = _limits(parts.values()) if all(part.get("method") == "pca" for part in parts.values()) else None
         for arm, part in parts.items():
-            found[f"map-{place}-{arm}"] = {**_map(part), "title": f"Embeddings, {titles[arm]}", "limits": limits}
+            found[f"map-{place}-{arm}"] = _map(part) | {"title": f"Embeddings, {titles[arm]}", "limits": limits}
     return found
 
 

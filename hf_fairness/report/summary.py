@@ -128,8 +128,7 @@ def ideal_text(measure: Measure) -> str:
 
 def p_text(gap: Gap) -> str:
     """The p-value and how it was adjusted; empty where there is none."""
-    adjusted = f" ({gap.p_adjusted})" if gap.p_adjusted else ""
-    return "" if gap.p_value is None else f"{gap.p_value:.2g}{adjusted}"
+    return "" if gap.p_value is None else f"{gap.p_value:.2g}" + (f" ({gap.p_adjusted})" if gap.p_adjusted else "")
 
 
 def change_text(measure: Measure, gap: Gap) -> str:

@@ -88,9 +88,9 @@ def standalone(svg: str) -> str:
     """An inline picture as a file of its own: with a size, a ground and fixed colours."""
     for variable, color in _ON_WHITE.items():
         svg = svg.replace(variable, color)
-    found = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
-    size = f' width="{found[1]}" height="{found[2]}"' if found else ""
-    return f'<?xml version="1.0" encoding="utf-8"?>\n<svg{size} style="background: #ffffff"{svg[4:]}\n'
+    size = r'<svg width="\2" height="\3" style="background: #ffffff"\1'
+    svg = re.sub(r'<svg(.*?viewBox="\S+ \S+ (\S+) (\S+)")', size, svg, count=1)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{svg}\n'
 
 
 def short_label(text: str, limit: int = 24) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hf_fairness.record import Arm, Gap, Measure, Record, Table
+from hf_fairness.record import Arm, Gap, Measure, Record, Role, Table
 from hf_fairness.report.summary import change_text, main_pairs, p_text
 from hf_fairness.report.text import ABSENT, format_change, format_interval, format_number
 
@@ -25,6 +25,8 @@ DIRECTIONS = {
     "none": "no verdict",
 }
 MARKS = {"improved": "✓", "worse": "✗", "no clear change": "≈", "no interval": "?"}
+#: Roles of the models of the main tables, in their order.
+ROLES: tuple[Role, ...] = ("original", "method", "control")
 #: The verdict of a comparison with another model than the original, where it has other words.
 BESIDE = {"improved": "better", "no clear change": "no clear difference"}
 
@@ -41,8 +43,7 @@ def tables(record: Record) -> list[Table]:
 
 def shown_arms(record: Record) -> list[Arm]:
     """The models of the main tables: original, method and control, or all where they are few."""
-    roles = (record.arm("original"), record.arm("method"), record.arm("control"))
-    main = [arm for arm in roles if arm is not None]
+    main = [arm for role in ROLES if (arm := record.arm(role)) is not None]
     return main if len(record.arms) > 3 else [*main, *(arm for arm in record.arms if arm not in main)]
 
 

@@ -31,14 +31,15 @@ def text_report(record: Record, *, width: int | None = None) -> str:
     summary = summarize(record)
 
     def wrapped(text: str, mark: str = "") -> str:
-        indent = " " * len(mark)
-        return textwrap.fill(text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
+        return textwrap.fill(
+            text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False
+        )
 
-    blocks = [wrapped(summary.headline), _table(record), wrapped(summary.counts)]
-    blocks += ["No measure got clearly worse."] if summary.counts and not summary.worse else []
-    for title, items in (("Got clearly worse:", summary.worse), ("Beside the others:", summary.others)):
-        blocks += ["\n".join([title, *(wrapped(item, "  - ") for item in items)])] if items else []
-    blocks += [wrapped(f"Caution. {item}") for item in summary.cautions]
+    none_worse = "No measure got clearly worse." if summary.counts and not summary.worse else ""
+    lists = {"Got clearly worse:": summary.worse, "Beside the others:": summary.others}
+    said = ["\n".join([title, *(wrapped(item, "  - ") for item in items)]) for title, items in lists.items() if items]
+    cautions = [wrapped(f"Caution. {item}") for item in summary.cautions]
+    blocks = (wrapped(summary.headline), _table(record), wrapped(summary.counts), none_worse, *said, *cautions)
     text = "\n\n".join(filter(None, blocks))
     return "".join(c for c in text if c.isprintable() or c in _BLANKS)  # a name commands no terminal
 

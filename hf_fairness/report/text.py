@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from hf_fairness.record import Interval, mapping, non_finite, number
@@ -65,10 +65,8 @@ def format_percent(fraction: float | None) -> str:
     return f"{'0.0' if text in ('+0.0', '−0.0') else text}\N{NO-BREAK SPACE}%"
 
 
-def format_change(change: float | None, relative: float | None, *, of_size: bool = False) -> str:
+def format_change(change: float, relative: float | None, *, of_size: bool = False) -> str:
     """The change with its sign and, in brackets, as a share of the value (or its size) before."""
-    if change is None:
-        return ABSENT
     signed = ("+" if change > 0 else "") + format_number(change)
     percent = format_percent(relative)
     return f"{signed} ({'size ' if of_size else ''}{percent})" if percent else signed
@@ -84,8 +82,7 @@ def display_name(label: object) -> str:
     """Name of a model for a public page: a Hub id stays, of a folder only the last part is shown."""
     text = str(label).strip() or "unnamed model"
     if text.startswith(("/", "~", "./", "../", "\\")) or re.match(r"^[A-Za-z]:[\\/]", text):
-        path = PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
-        return path.name or "unnamed model"
+        return re.split(r"[\\/]", text.rstrip("\\/"))[-1] or "unnamed model"
     return text
 
 

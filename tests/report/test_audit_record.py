@@ -257,7 +257,6 @@ def test_numbers_in_words():
         "12,345",
     ]
     assert format_change(0.0, 0.0) == "0.000 (0.0\N{NO-BREAK SPACE}%)"
-    assert format_change(None, None) == "–"
 
 
 def test_display_name_hides_folders():
