@@ -80,8 +80,11 @@ def bias_section(record: Record | None = None, *, of: str = "") -> str:
 
 def from_record(record: Record) -> dict[str, Any]:
     """``section``, ``limits`` and ``details`` of :class:`About`: the findings first, tables and settings at the end."""
-    details = sections([("", "## What was measured"), *numbers(record)])
-    return {"section": introduction(record), "limits": record.limits, "details": details}
+    return {
+        "section": introduction(record),
+        "limits": record.limits,
+        "details": sections([("", "## What was measured"), *numbers(record)]),
+    }
 
 
 def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:

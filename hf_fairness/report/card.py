@@ -56,8 +56,10 @@ def introduction(record: Record) -> str:
 
 def numbers(record: Record) -> list[tuple[str, str]]:
     """Headings and texts on what was measured: models, tables, settings, how to read it, and what was not measured."""
-    shown = ((escape_markdown(table.title), table) for table in tables(record))
-    grids = [f"**{title}**\n\n{markdown_table(table.rows)}\n\n{escape_markdown(table.note)}" for title, table in shown]
+    grids = [
+        f"**{escape_markdown(table.title)}**\n\n{markdown_table(table.rows)}\n\n{escape_markdown(table.note)}"
+        for table in tables(record)
+    ]
     return [
         ("### Models", bullets(f"{arm.title}: {arm.about}" if arm.about else arm.title for arm in record.arms)),
         ("### Measurements", sections(("", grid) for grid in grids or ["Nothing was measured."])),
@@ -69,8 +71,9 @@ def numbers(record: Record) -> list[tuple[str, str]]:
 
 def findings_markdown(summary: Summary) -> str:
     """The findings as lists; "got worse" comes first and is said even where it is empty."""
-    lists = finding_lists(summary)
-    return sections(("", f"**{title}**\n\n{bullets(items) or f'- {empty}'}") for title, items, empty in lists)
+    return sections(
+        ("", f"**{title}**\n\n{bullets(items) or f'- {empty}'}") for title, items, empty in finding_lists(summary)
+    )
 
 
 def finding_lists(summary: Summary) -> list[tuple[str, Sequence[str], str]]:

@@ -167,5 +167,7 @@ def _terms(attribute: Attribute, names: bool) -> str:
 
 def flat_counts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Counts as lines of label and number, nested ones with the label of their group before them."""
-    flat = leaves(values, ": ", lambda key, value: False)
-    return [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in flat]
+    return [
+        (name, f"{value:.4g}" if isinstance(value, float) else str(value))
+        for name, value in leaves(values, ": ", lambda key, value: False)
+    ]

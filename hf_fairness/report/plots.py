@@ -34,6 +34,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from hf_fairness.record import Record, number
 from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, inline_svg, painted, short_label, standalone
 from hf_fairness.report.text import format_number
@@ -203,14 +205,13 @@ def _projection(axes: Any, data: Figure, styles: Styles) -> None:
 def _bars(axes: Any, data: Figure, styles: Styles) -> None:
     rows, stacked = list(data["rows"].values()), data.get("stacked")
     height = 0.6 if stacked else 0.8 / len(styles)
-    left = [0.0] * len(rows)
+    table = np.array([[row.get(name) or 0.0 for name in styles] for row in rows])
+    left = np.cumsum(table, axis=1) - table if stacked else np.zeros_like(table)
     axes.axvline(0.0, color=RULE, linewidth=0.9)
     for place, (name, (color, _)) in enumerate(styles.items()):
-        shift = 0.0 if stacked else (place - (len(styles) - 1) / 2) * height
-        widths = [row.get(name) or 0.0 for row in rows]
+        y = np.arange(len(rows)) + (0.0 if stacked else (place - (len(styles) - 1) / 2) * height)
         how = {"height": 0.9 * height, "color": color, "label": short_label(name)}
-        axes.barh([y + shift for y in range(len(rows))], widths, left=left, **how)
-        left = [start + width if stacked else 0.0 for start, width in zip(left, widths, strict=True)]
+        axes.barh(y, table[:, place], left=left[:, place], **how)
     _name_rows(axes, data, range(len(rows)))
     axes.set_ylim(len(rows) - 0.5, -0.5)
 

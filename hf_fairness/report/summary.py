@@ -182,8 +182,11 @@ def _single_headline(record: Record, n: int) -> str:
         return record.outcome or "Nothing was measured."
     if len(record.arms) > 1:
         return "The models were measured; there is none to compare them with."
-    judged = [m for m in record.measures if m.kind == "bias" and m.direction == "zero" and m.ideal is not None]
-    values = [(measure, next(iter(measure.values.values()))) for measure in judged]
+    values = [
+        (measure, next(iter(measure.values.values())))
+        for measure in record.measures
+        if measure.kind == "bias" and measure.direction == "zero" and measure.ideal is not None
+    ]
     clear = [(measure, value) for measure, value in values if _off(measure, value)]
     if not clear:
         return f"{n} measure{'s' if n > 1 else ''} of one model; nothing to compare with."

@@ -90,12 +90,15 @@ def missing_sections(audit: Mapping[str, Any]) -> list[str]:
     """What this audit left out, in words: its own list, empty sections, then numbers that were not finite."""
     stated, utility = audit.get("not_measured"), mapping(audit, "utility")
     unlabelled = utility and number(utility, "sts_spearman") is None
-    paths = [path for path in non_finite(audit) if not path.startswith("projection")]
     found = (
         *(map(str, stated) if isinstance(stated, (list, tuple)) else ()),
         *(f"{text}: no result in this audit" for key, text in _SECTIONS.items() if not mapping(audit, key)),
         *(["Agreement with human similarity scores: no labelled pairs were given"] if unlabelled else []),
-        *(f"{path}: the result was not a finite number and is left out" for path in paths),
+        *(
+            f"{path}: the result was not a finite number and is left out"
+            for path in non_finite(audit)
+            if not path.startswith("projection")
+        ),
         f"Other attributes than {audit.get('attribute') or 'the one named above'}, and combinations of attributes",
         f"Other languages than {audit.get('language') or 'the one named above'}",
         "Effects in an application: retrieval, ranking, classification, with real users",
