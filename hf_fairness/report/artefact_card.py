@@ -129,12 +129,11 @@ translations = tokenizer.batch_decode(model.generate(**batch), skip_special_toke
 
 def load_classifier(*texts: str) -> str:
     """Code that classifies a text, or a pair of texts."""
-    given = ", ".join(map(repr, texts))
     return f"""from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY}")
 model = AutoModelForSequenceClassification.from_pretrained("{REPOSITORY}")
-logits = model(**tokenizer({given}, return_tensors="pt")).logits
+logits = model(**tokenizer({", ".join(map(repr, texts))}, return_tensors="pt")).logits
 label = model.config.id2label[logits.argmax().item()]
 """
 

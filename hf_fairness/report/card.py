@@ -101,11 +101,11 @@ def facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def conventions(record: Record) -> list[str]:
     """How each kind of measure is computed and read, each said once, and what brackets and verdicts mean."""
-    said = dict.fromkeys(measure.convention for measure in record.measures if measure.convention)
     over = {measure.interval_over for measure in record.measures if any(v.ci95 for v in measure.values.values())}
     kinds = {"items": "the items at hand, not over other trainings", "seeds": "seeds of training, not over other texts"}
     intervals = [f"Intervals are over {kinds.get(each, 'seeds and items')}." for each in sorted(over)]
-    return [*said, BRACKETS, *intervals]
+    said = (measure.convention for measure in record.measures if measure.convention)
+    return [*dict.fromkeys(said), BRACKETS, *intervals]
 
 
 def model_index_entries(record: Record) -> list[EvalResult]:

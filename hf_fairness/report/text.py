@@ -123,8 +123,10 @@ def shown_name(value: Any) -> Any:
     """
     if not isinstance(value, (str, Path)):
         return value
-    parts = str(value).split(",")
-    names = [Path(part).resolve().name if part and Path(part).exists() else display_name(part) for part in parts]
+    names = [
+        Path(part).resolve().name if part and Path(part).exists() else display_name(part)
+        for part in str(value).split(",")
+    ]
     return ",".join(names) if str(value).strip() else ""
 
 
