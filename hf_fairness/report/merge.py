@@ -22,8 +22,9 @@ FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", r
 _TITLE = re.compile(r"bias,? risks,? (?:and|&) limitations", re.IGNORECASE)
 # sentence-transformers writes the empty section as a comment.
 _PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
-#: Our blocks, comments and code: to their ends, to the next block of ours, or to the end of the card.
+#: Where something ends that nothing closes: at a block of ours, or with the card.
 _OPEN_END = rf"(?={_BEGIN})|\Z"
+#: Our blocks, comments and code: no heading in them is one of the card.
 _NO_TEXT = re.compile(
     rf"{_BEGIN}.*?(?:{_END}|\Z)|<!--.*?(?:-->|{_OPEN_END})|^(```+|~~~+).*?(?:^\1[ \t]*$|{_OPEN_END})",
     re.DOTALL | re.MULTILINE,
@@ -63,7 +64,7 @@ def _merge_body(body: str, section: str) -> str:
     if placeholder and own is None and (close := body.find("-->", placeholder.end())) >= 0:
         return body[: placeholder.start()] + marked(section) + body[close + len("-->") :]
     head, tail = body[:own].rstrip("\n"), "" if own is None else body[own:].lstrip("\n")
-    return f"{head}\n\n{marked(section)}\n" + (f"\n{tail}" if tail else "") if head else f"\n{marked(section)}\n{tail}"
+    return (f"{head}\n\n" if head else "\n") + f"{marked(section)}\n" + (f"\n{tail}" if tail else "")
 
 
 def _merge_index(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
