@@ -311,9 +311,11 @@ def test_a_configuration_alone_names_held_out_pairs(files, tmp_path):
 def test_test_sets_are_read_from_what_is_published_and_from_data_sets(files, tmp_path):
     rows = gfst_world.winomt_rows()
     Dataset.from_list(rows).to_parquet(str(tmp_path / "winomt.parquet"))
+    Dataset.from_list(rows).save_to_disk(str(tmp_path / "saved"))
     keys = ("gender", "target_index", "sentence", "profession")
     published = open_test_set("winomt", files["en.txt"], ("en", "it"))
-    for found in (published, open_test_set("winomt", str(tmp_path / "winomt.parquet"), ("en", "it"))):
+    others = [open_test_set("winomt", str(tmp_path / name), ("en", "it")) for name in ("winomt.parquet", "saved")]
+    for found in (published, *others):
         assert [[row[key] for key in keys] for row in found] == [[row[key] for key in keys] for row in rows]
     tsv = tmp_path / "MONOLINGUAL.it.tsv"
     tsv.write_text("ID\tSRC\tCATEGORY\tGENDERTERMS\n1\tShe left.\t2F\tpartita partito\n")

@@ -143,8 +143,7 @@ def run_gfst(
         "model": None if model is None else (model, tokenizer),
     }
     check_run(arguments, data)
-    config = GFSTConfig(output_dir="gfst") if config is None else config
-    return run_experiment(GFSTMethod, arguments, config, **data)
+    return run_experiment(GFSTMethod, arguments, config or GFSTConfig(output_dir="gfst"), **data)
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, name: str, about: str) -> None:
@@ -243,8 +242,11 @@ class GFSTMethod(PairStages):
     def arms(self) -> Sequence[Plan]:
         """The initial model, GFST, its control, and those that were asked for."""
         others = [*([CONTROL] if self.arguments.control else []), *self.arguments.arms]
-        first = [Plan(arm(BASELINE)), Plan(arm(GFST), against=(BASELINE, *others))]
-        return [*first, *(Plan(arm(name)) for name in others)]
+        return [
+            Plan(arm(BASELINE)),
+            Plan(arm(GFST), against=(BASELINE, *others)),
+            *(Plan(arm(name)) for name in others),
+        ]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one arm, and let it translate the test sets."""
