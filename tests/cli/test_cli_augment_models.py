@@ -133,7 +133,7 @@ def test_llm_goes_on_from_its_cache(write, augment, tmp_path, server):
 
 def test_what_a_file_leaves_to_the_server_is_not_sent(write, augment, tmp_path, server):
     (tmp_path / "c.yaml").write_text("temperature: null\nmax_tokens: null\n")
-    words = ("--model_name_or_path", "rules", "--base_url", server.url, "--config", tmp_path / "c.yaml")
-    augment(write(".csv", [{"text": "He left."}]), "llm", *words)
+    words = ("--model_name_or_path", "rules", "--base_url", server.url, "--cache_dir", tmp_path / "rewrites")
+    augment(write(".csv", [{"text": "He left."}]), "llm", *words, "--config", tmp_path / "c.yaml")
     assert server.requests
     assert not any({"temperature", "max_tokens"} & set(body) for body in server.requests)
