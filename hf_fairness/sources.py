@@ -17,8 +17,6 @@ from hf_fairness.arguments import DataArguments, HeldOutArguments
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
-#: The flags that say which configuration and which split are read.
-Flags = tuple[str, str]
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -105,7 +103,7 @@ def open_dataset(
     config: str | None = None,
     split: str | None = "train",
     prefer: Sequence[str] = (),
-    flags: Flags = ("--dataset_config", "--dataset_split"),
+    flags: tuple[str, str] = ("--dataset_config", "--dataset_split"),
 ) -> Dataset:
     """Open a data set as rows.
 
@@ -148,7 +146,9 @@ def _one_of(splits: DatasetDict, source: str, wanted: str | None, prefer: Sequen
     return splits[chosen[0]]
 
 
-def _reader(source: str, config: str | None, split: str | None, flags: Flags) -> Callable[[], Dataset | DatasetDict]:
+def _reader(
+    source: str, config: str | None, split: str | None, flags: tuple[str, str]
+) -> Callable[[], Dataset | DatasetDict]:
     """What reads the source, after what can be said of it without reading."""
     from datasets import Dataset, load_dataset, load_from_disk
 
@@ -199,7 +199,7 @@ def _read_file(path: Path) -> Dataset:
     return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
 
 
-def _why_unreadable(source: str, error: Exception, flags: Flags) -> str:
+def _why_unreadable(source: str, error: Exception, flags: tuple[str, str]) -> str:
     """What an error of `datasets` means for whoever named the source."""
     cause = error.__cause__ or error
     if isinstance(cause, UnicodeDecodeError):
@@ -372,7 +372,7 @@ _PLACES: dict[str, tuple[Callable[[str], bool], str]] = {
     "prompt": (os.path.isfile, "a JSON file of a prompt"),
     "direction": (os.path.isfile, "a direction.json that an earlier run wrote beside its rows"),
     "wordnet": (os.path.isdir, "a folder of WordNet's files"),
-    **dict.fromkeys(("output", "output_dir", "features_cache", "cache_dir"), _OUTPUT),
+    **dict.fromkeys(("output_dir", "features_cache", "cache_dir"), _OUTPUT),
     **dict.fromkeys(("model_name_or_path", "reference_model", "forward_model", "backward_model"), _MODEL),
     **dict.fromkeys(("reverse_model", "generator_model", "shallow_model", "judge_model"), _MODEL),
     **dict.fromkeys(("confidence_from", "stability_models"), _MODEL),

@@ -126,7 +126,7 @@ def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
         "variants": sets,
         "sts_pairs": None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
         "seat_tests": arguments.seat_tests,
-        **{name: getattr(arguments, name) for name in _PASSED_ON},
+        **{name: getattr(arguments, name) for name in ("n_samples", "n_bootstrap", "seed")},
     }
     model, reference = _open(arguments.model_name_or_path, arguments), _open(arguments.reference_model, arguments)
     before = None if reference is None else audit(reference, **options)
@@ -143,21 +143,17 @@ def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
     files = write_report(record, arguments.output_dir, result={"after": report, "before": earlier})
     print_report({"record": record, "files": files})
     if repository is not None:
-        metadata = card_metadata(record, mitigated=False)
-        print(push_section(repository, card_section(record), metadata, token=arguments.hub_token))
+        section, metadata = card_section(record), card_metadata(record, mitigated=False)
+        print(push_section(repository, section, metadata, token=arguments.hub_token))
     return report
-
-
-#: Options that the function and the opener of models take under the same names.
-_PASSED_ON = ("n_samples", "n_bootstrap", "seed")
-_OPENED_WITH = ("batch_size", "device", "pooling", "normalize", "max_length")
 
 
 def _open(name: str | None, arguments: Arguments) -> RememberingEncoder | None:
     """A model that is opened once; what it makes of a text is kept for both audits."""
     from hf_fairness.encoders import RememberingEncoder, as_encoder
 
-    options: dict[str, Any] = {option: getattr(arguments, option) for option in _OPENED_WITH}
+    names = ("batch_size", "device", "pooling", "normalize", "max_length")
+    options: dict[str, Any] = {option: getattr(arguments, option) for option in names}
     return None if name is None else RememberingEncoder(as_encoder(name, show_progress=False, **options))
 
 

@@ -160,10 +160,8 @@ def dataset_repository(options: HubDatasetOptions, output_dir: str) -> str | Non
         ValueError: as :func:`check_login`.
         OSError: as there.
     """
-    if not options.push_to_hub:
-        return None
     wanted = options.hub_dataset_id or Path(output_dir).resolve().name
-    return check_login(wanted, repo_type="dataset", token=options.hub_token)
+    return check_login(wanted, repo_type="dataset", token=options.hub_token) if options.push_to_hub else None
 
 
 def model_repository(options: HubOptions, model: str) -> str | None:

@@ -90,9 +90,9 @@ def print_report(result: Mapping[str, Any]) -> None:
     from hf_fairness.report import text_report
 
     print(f"\n{text_report(result['record'])}\n")
-    places = {path.name: path for path in result["files"].values()}
     made = {"model": result.get("model"), **{name: each.folder for name, each in result.get("artefacts", {}).items()}}
-    places |= {name: path for name, path in made.items() if path is not None}
+    files = {path.name: path for path in result["files"].values()}
+    places = files | {name: path for name, path in made.items() if path is not None}
     size = max(map(len, places), default=0)
     for name, path in places.items():
         print(f"  {name.ljust(size)}  {path}")
