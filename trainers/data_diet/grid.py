@@ -73,7 +73,7 @@ def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
     if factual == 1.0 and counterfactual in (0.0, 1.0):
         return Cell("cda" if counterfactual else "vanilla", 1.0, counterfactual)
     if counterfactual == 0.0 and RANKINGS[ranking].factual is None:
-        ranking = "random"
+        ranking = CONTROL
     return Cell(ranking, factual, counterfactual)
 
 
@@ -231,11 +231,8 @@ def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, fl
 
 def _group(probabilities: Floats, groups: Dataset, positive: int) -> dict[str, float | None]:
     """Measures of one model on texts of different groups."""
-    hits, truth = (
-        (probabilities.argmax(axis=1) == positive).astype(int),
-        (np.array(groups["label"]) == positive).astype(int),
-    )
-    odds = equalized_odds(hits, truth, groups["group"][:], n_bootstrap=0)
+    hits, truth = probabilities.argmax(axis=1) == positive, np.array(groups["label"]) == positive
+    odds = equalized_odds(hits.astype(int), truth.astype(int), groups["group"][:], n_bootstrap=0)
     compared = {"demographic_parity": "positive_rate", "equal_opportunity_1": "true_positive_rate"}
     return {
         **{key: 1.0 - float(np.ptp([each[name] for each in odds["rates"].values()])) for key, name in compared.items()},
