@@ -221,5 +221,6 @@ def generator_confidence(
 
     model.eval()
     batches = [order[start : start + size] for start in range(0, len(order), size)]
-    found = softmax(np.array(shared_work(batches, work, "Scoring")) + shares, axis=1)
+    sums = np.array(shared_work(batches, work, "Scoring")).reshape(-1, layout.n_labels)  # also of no rows
+    found = softmax(sums + shares, axis=1)
     return found[np.arange(len(found)), np.asarray(list(labels), dtype=np.int64)].astype(np.float32)
