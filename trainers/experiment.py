@@ -23,7 +23,7 @@ import json
 import logging
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -68,6 +68,12 @@ SCORES, COMPARISONS = "scores.json", "comparisons.json"
 SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
 #: What no folder of a model needs: a pickle with paths of this machine, and the card, which is written anew.
 PRIVATE = ("training_args.bin", CARD)
+#: Type of a setting -> what reads a value of a sweep.
+_READERS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "float": float,
+    "int": int,
+}
 
 
 @dataclass(frozen=True)
@@ -198,7 +204,6 @@ class Method:
         ideal: best values, in words; ``direction`` alike.
         quoted: settings of the config that reports show.
         all_seeds_at_once: whether `fit` trains all seeds together.
-        no_sweep: why there is no sweep, if there is none.
     """
 
     command: ClassVar[str]
@@ -209,7 +214,6 @@ class Method:
     direction: ClassVar[str] = ""
     quoted: ClassVar[tuple[str, ...]] = ()
     all_seeds_at_once: ClassVar[bool] = False
-    no_sweep: ClassVar[str] = ""
 
     def __init__(
         self, run: Run, arguments: Any, config: Any, data: Mapping[str, Any], shared: dict[str, Any], data_seed: int
@@ -217,6 +221,12 @@ class Method:
         self.run, self.arguments, self.config, self.data = run, arguments, config, data
         self.shared, self.data_seed = shared, data_seed
         self.settings = training_settings(config) if hasattr(config, "to_dict") else {}
+
+    def once(self, key: str, make: Callable[[], Any]) -> Any:
+        """Something that all trials of this process share, made when the first one asks for it."""
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
 
     @property
     def seed(self) -> int:
@@ -326,7 +336,8 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
             trials[label] = (one, _trial(one))
         first, found = trials[""]
         if not first.wants("report"):
-            return {**_result(trials), **_stages(run)}
+            folders = {path.name: path for path in sorted(run.output_dir.iterdir()) if path.is_dir()}
+            return {**_result(trials), "stages": {name: path for name, path in folders.items() if name[0] != "."}}
         records = {label: _record(*trial) for label, trial in trials.items()}
         seeds = [record for label, record in records.items() if not label or label.startswith("seed=")]
         record = over_seeds(seeds) if len(seeds) > 1 else seeds[0]
@@ -349,8 +360,6 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
     if not method.all_seeds_at_once:
         for seed in range(int(config.seed) + 1, int(config.seed) + arguments.n_seeds):
             yield f"seed={seed}", arguments, _changed(config, "seed", seed)
-    if arguments.sweep and method.no_sweep:
-        raise ValueError(f"--sweep: {method.no_sweep}")
     if any(text.startswith("seed=") for text in arguments.sweep or []):
         raise ValueError("--sweep: the seed is none of its settings; --n_seeds trains with several and gives means.")
     for name, texts in read_sweep(arguments.sweep, sweepable(arguments, config)).items():
@@ -389,12 +398,9 @@ def _typed(settings: Any, name: str, text: str) -> Any:
     """A value of a sweep as its field wants it."""
     wanted = next(each.type for each in fields(settings) if each.name == name)
     kind = str(getattr(wanted, "__name__", wanted))  # a type, or its name where annotations are texts
+    read = next((reader for word, reader in _READERS.items() if word in kind), str)
     try:
-        if "bool" in kind:
-            return {"true": True, "false": False}[text.lower()]
-        if "float" in kind:
-            return float(text)
-        return int(text) if "int" in kind else text
+        return read(text)
     except (ValueError, KeyError) as error:
         raise ValueError(f"--sweep of {name} has the value {text!r}, expected {kind}.") from error
 
@@ -556,15 +562,6 @@ def _result(trials: Mapping[str, tuple[Method, Found]]) -> dict[str, Any]:
         **one(first, found),
         **({"trials": more} if more else {}),
         "meta": _meta(first, found),
-    }
-
-
-def _stages(run: Run) -> dict[str, Any]:
-    """Folders of a run that ended early, by stage."""
-    return {
-        "stages": {
-            path.name: path for path in sorted(run.output_dir.iterdir()) if path.is_dir() and path.name[0] != "."
-        }
     }
 
 

@@ -164,5 +164,7 @@ def _variants(arguments: Arguments, attribute: Any) -> Any:
     rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
     if not arguments.text_column and has_variants(rows, attribute.group_names):
         return rows
-    function = GroupVariants(one_text_column(rows, arguments), attribute=attribute)
-    return rows.map(function, batched=True, remove_columns=rows.column_names, desc="Making variants")
+    column = one_text_column(rows, arguments)
+    texts = rows.select_columns([column])  # another column may be called like a group
+    function = GroupVariants(column, attribute=attribute)
+    return texts.map(function, batched=True, remove_columns=[column], desc="Making variants")

@@ -7,6 +7,8 @@ import json
 import pytest
 from datasets import Dataset, DatasetDict
 
+from hf_fairness.attributes import load_attribute
+from hf_fairness.cli import audit
 from hf_fairness.sources import open_dataset, open_variants, text_column
 
 ROWS = [{"text": "She sings.", "score": 1.5}, {"text": 'He said "no".', "score": 2.0}]
@@ -110,3 +112,13 @@ def test_a_folder_with_configurations_is_read_as_it_is_now(tmp_path):
     assert read("b") == {"text": ["two"], "label": [1]}
     (tmp_path / "a" / "rows" / "first.csv").write_text("text\none\nthree\n")
     assert read("a") == {"text": ["one", "three"]}
+
+
+def test_an_audit_reads_the_text_column_alone(tmp_path):
+    """A column of labels may be called like a group."""
+    path = tmp_path / "rows.csv"
+    path.write_text("text,male,score\nShe left her car.,no,1\nMy brother slept.,yes,2\n")
+    asked = audit.Arguments(model_name_or_path="model", dataset=str(path), text_column=["text"])
+    found = audit._variants(asked, load_attribute("gender"))
+    assert found["male"][:] == ["He left his car.", "My brother slept."]
+    assert "score" not in found.column_names

@@ -203,12 +203,6 @@ def test_bad_values_are_known_before_any_work(run, arguments, message):
     assert CALLS == []
 
 
-def test_a_method_without_sweeps_says_why(run, monkeypatch):
-    monkeypatch.setattr(Toy, "no_sweep", "its grid is one.")
-    with pytest.raises(ValueError, match="--sweep: its grid is one"):
-        run(sweep=["strength=1"])
-
-
 def test_a_circle_of_needs_is_an_error(run, monkeypatch):
     plans = [Plan(Arm("base", "", "original"), needs=("toy",)), Plan(Arm("toy", "", "method"), needs=("base",))]
     monkeypatch.setattr(Toy, "arms", lambda self: plans)

@@ -131,34 +131,31 @@ class EncoderMethod(Method):
     def base_key(self) -> str:
         """What stands for the base model among the inputs of stages; its files are read once for all trials."""
         name = self.arguments.model_name_or_path
-        if (key := f"key of {name}") not in self.shared:
-            self.shared[key] = source_key(name)
-        found: str = self.shared[key]
-        return found
+        return str(self.once(f"key of {name}", lambda: source_key(name)))
 
     @property
     def opened_as(self) -> list[Any]:
         """How the original is opened; trials that open it alike share it."""
         return [self.config.pooling, self.config.normalize, self.config.max_length]
 
-    @property
+    @cached_property
     def opened(self) -> TrainableEncoder:
         """The original as trainings begin with it, opened once; nothing trains this very object."""
-        key = f"opened {self.opened_as}"
-        if key not in self.shared:
-            self.shared[key] = open_encoder(self.arguments.model_name_or_path, self.config)
-        found: TrainableEncoder = self.shared[key]
+        found: TrainableEncoder = self.once(
+            f"opened {self.opened_as}", lambda: open_encoder(self.arguments.model_name_or_path, self.config)
+        )
         return found
 
     @property
     def original(self) -> RememberingEncoder:
         """The original for audits: all of them ask for the same texts, which it encodes once in this process."""
-        key = f"original {self.opened_as}"
-        if key not in self.shared:
+
+        def make() -> RememberingEncoder:
             encoder = as_encoder(self.opened.model, device=str(self.config.device), show_progress=False)
             encoder.name = self.arguments.model_name_or_path
-            self.shared[key] = RememberingEncoder(encoder)
-        found: RememberingEncoder = self.shared[key]
+            return RememberingEncoder(encoder)
+
+        found: RememberingEncoder = self.once(f"original {self.opened_as}", make)
         return found
 
     def prepare(self) -> None:
