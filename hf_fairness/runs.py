@@ -325,6 +325,8 @@ class Run:
                 shutil.rmtree(left)
         (parent / name).mkdir(parents=True, exist_ok=True)
         remove_left_overs(parent, below=True)
+        for held in parent.rglob(".*.lock"):  # of a folder in it, whose writer was killed as it ended
+            held.unlink()
         return parent / name
 
     def _make_room(self, entry: Mapping[str, Any]) -> None:

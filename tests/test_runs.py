@@ -518,6 +518,7 @@ def test_temporary_files_of_an_interrupted_stage_do_not_ship(tmp_path: Path) -> 
             (folder / "deep").mkdir()
             for place in (folder, folder / "deep"):
                 (place / f".vanilla.json.{_atomic._host()}-1-01234567.tmp").write_text("half")
+                (place / ".data.lock").write_text("a process that was killed before it could remove its lock")
             raise KeyboardInterrupt
         (folder / "other.json").write_text("{}")
 
