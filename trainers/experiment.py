@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -330,7 +331,8 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         shared: dict[str, Any] = {}
         trials: dict[str, tuple[Method, Found]] = {}
         for label, own_arguments, own_config in wanted:
-            one = method(run.trial(_slug(label)), own_arguments, own_config, data, shared, int(config.seed))
+            folder = re.sub(r"[^\w-]", "_", label)
+            one = method(run.trial(folder), own_arguments, own_config, data, shared, int(config.seed))
             if label:
                 logger.info("Trial %s", label)
             trials[label] = (one, _trial(one))
@@ -403,10 +405,6 @@ def _typed(settings: Any, name: str, text: str) -> Any:
         return read(text)
     except (ValueError, KeyError) as error:
         raise ValueError(f"--sweep of {name} has the value {text!r}, expected {kind}.") from error
-
-
-def _slug(label: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in label)
 
 
 def _trial(method: Method) -> Found:
@@ -495,10 +493,11 @@ def _record(method: Method, found: Found) -> Record:
     }
     found.gaps = compare(judged, _pairs(found), paired)
     meta = _meta(method, found)
-    arms = tuple(
-        replace(plan.arm, training={**plan.arm.training, **_scalars(found.fitted[name].training)})
-        for name, plan in found.plans.items()
-    )
+    made = {  # steps and sizes, no histories
+        name: {key: value for key, value in one.training.items() if isinstance(value, (int, float, str))}
+        for name, one in found.fitted.items()
+    }
+    arms = tuple(replace(plan.arm, training={**plan.arm.training, **made[name]}) for name, plan in found.plans.items())
     more = method.tell(found)
     provenance = {
         key: meta[key] for key in ("convention", "seed", "n_seeds", "versions") if meta.get(key) not in ("", None)
@@ -524,11 +523,6 @@ def _test(gap: Mapping[str, Any]) -> dict[str, Any]:
         "p_value": number(gap, "p_value") if holm is None else holm,
         "p_adjusted": "" if holm is None else "Holm",
     }
-
-
-def _scalars(training: Mapping[str, Any]) -> dict[str, Any]:
-    """Steps and sizes of a training, without its histories."""
-    return {key: value for key, value in training.items() if isinstance(value, (int, float, str, bool))}
 
 
 def _meta(method: Method, found: Found) -> dict[str, Any]:

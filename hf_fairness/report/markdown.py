@@ -53,13 +53,12 @@ def code_block(code: str, repo_id: str = "") -> str:
     return f"{'' if repo_id else 'In the folder of this card:'}\n\n```python\n{code.strip()}\n```".lstrip()
 
 
-def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False, rule: str = "---") -> str:
+def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False) -> str:
     r"""A table; empty without rows below the heading's.
 
     Args:
         rows: the heading, then the rows; cells of several lines stand on one.
         trusted: whether cells hold markup that was written by us: then ``|`` alone is escaped.
-        rule: of the line below the heading; ``"---:"`` aligns to the right.
 
     Example:
         >>> print(markdown_table([["group", "n"], ["a|b", 3]]))
@@ -69,7 +68,7 @@ def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False, rule
     """
     write = _own_markup if trusted else escape_markdown
     lines = [f"| {' | '.join(map(write, row))} |" for row in rows]
-    return "\n".join([lines[0], f"|{f'{rule}|' * len(rows[0])}", *lines[1:]]) if len(rows) > 1 else ""
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]) if len(rows) > 1 else ""
 
 
 def _own_markup(cell: object) -> str:

@@ -160,9 +160,13 @@ class Heads:
         return hidden, torch.baddbmm(second_bias, hidden, second)
 
     def _predict(self, features: NDArray[np.float32]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Rows that all heads are given, with hidden units and logits, a part of them at a time."""
+        """Rows that all heads are given, with hidden units and logits, a part at a time, the units in one product."""
+        first, first_bias, second, second_bias = self.parameters
+        weights, bias = first.transpose(0, 1).flatten(1), first_bias.flatten()
         for rows in torch.split(torch.from_numpy(features), CHUNK):
-            yield rows, *self._forward(rows.expand(len(self.seeds), -1, -1))
+            units = torch.addmm(bias, rows, weights).relu_()
+            hidden = units.view(len(rows), len(self.seeds), -1).transpose(0, 1)
+            yield rows, hidden, torch.baddbmm(second_bias, hidden, second)
 
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits of every head, shape (heads, n, classes)."""
