@@ -8,8 +8,7 @@ English into Italian from `hf_fairness.demo.grammar`, by `run_gfst`, the functio
 setting and seed it trains a baseline, until the loss on clean validation pairs is flat, and four models that go on from
 it for equally many steps (mixed fine-tuning, section 6.1 of the paper): the control on the parallel data alone; RandST
 on as many random pairs of the baseline's making as GFST has filtered ones; GFST; GFST without its target filter. The
-last three also see as many original pairs. All settings and seeds are reported. Results of before the study called
-`run_gfst` differ a little: it draws pairs otherwise, and translates the candidates of both genders before it balances.
+last three also see as many original pairs. All settings and seeds are reported.
 
 WinoMT is read by the nouns, so that a feminine article before a masculine noun is no feminine translation. It does not
 ask whether the noun is the right one, so the share of translations with the right noun in the right gender stands
