@@ -103,11 +103,19 @@ class Reading:
 
 
 class Hit(NamedTuple):
-    """A term at a place of a text, with the candidate that its spelling or the context chose."""
+    """A term at a place of a text, with the candidate that its spelling or the context chose.
+
+    Attributes:
+        start: offset of the term.
+        end: offset after it.
+        candidate: what it means.
+        certainty: chance, in [0, 1], that a pronoun of several cases has the case of the candidate; 1 for all else.
+    """
 
     start: int
     end: int
     candidate: Any
+    certainty: float = 1.0
 
 
 #: What a spelling means: settled, to be settled by the context, or no term.

@@ -42,7 +42,7 @@ def render(
     """
     changes: list[tuple[int, int, str, str]] = []
     for hit in hits:
-        start, end, candidate = hit
+        start, end, candidate = hit.start, hit.end, hit.candidate
         group = target.get(candidate.group)
         if group is None or group == candidate.group:
             continue
@@ -67,7 +67,7 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
     """
     written, records = "", ""
     done, last, left, right = 0, -len(text) - _LONGEST_LINK, "", ""
-    for start, end, candidate in hits:
+    for start, end, candidate, _ in hits:
         source, group = text[start:end], candidate.group
         to = target.get(group, group)
         new, _, record, steady = _counterpart(source, candidate, to)
