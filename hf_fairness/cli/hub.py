@@ -114,7 +114,9 @@ class HubAccess:
     """How a command writes to the Hub, for those whose other settings are no `TrainingArguments`; names are theirs."""
 
     hub_private_repo: bool | None = field(default=None, metadata={"help": "Make new repositories private."})
-    hub_token: str | None = field(default=None, metadata={"help": "Token of the Hub. Default: that of the login."})
+    hub_token: str | None = field(
+        default=None, repr=False, metadata={"help": "Token of the Hub. Default: that of the login."}
+    )
 
 
 @dataclass

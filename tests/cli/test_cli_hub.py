@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hf_fairness.cli import main
+from hf_fairness.cli import audit, augment_methods, build_dataset, main, push_metrics
 from hf_fairness.cli.hub import HubOptions, check_login, check_logins, push_all, repositories
 from hf_fairness.publishing import Artefact
 
@@ -95,6 +95,19 @@ def test_what_the_token_may_do_is_known(token, organisations, repo, message, mon
     else:
         with pytest.raises((OSError, ValueError), match=message):
             check_login(repo, repo_type="dataset")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        lambda: audit.Arguments(model_name_or_path="m", hub_token=PLAIN),
+        lambda: augment_methods.AugmentArguments(dataset="d", method="cda", output_dir="o", hub_token=PLAIN),
+        lambda: build_dataset.BuildArguments(hub_token=PLAIN),
+        lambda: push_metrics.PushArguments(namespace="n", hub_token=PLAIN),
+    ],
+)
+def test_options_that_no_command_parsed_do_not_show_the_token_either(options):
+    assert PLAIN not in repr(options())
 
 
 def test_no_file_of_a_run_holds_a_given_token(tmp_path):
