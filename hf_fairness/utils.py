@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import gc
 import importlib
 import importlib.util
 import os
@@ -226,6 +227,18 @@ def refuse_any(problems: Mapping[str, object]) -> None:
     for message, holds in problems.items():
         if holds:
             raise ValueError(message)
+
+
+def leave_process_group() -> None:
+    """Leave the process group of a distributed launch, if this process joined one, as the last thing that it does.
+
+    The threads of gloo live as long as anything refers to the group, and a trainer that is garbage does until it is
+    collected. A thread that still runs when Python ends aborts the process after all its work is done.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+        gc.collect()
 
 
 def is_main_process() -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 import hf_fairness
 from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
-from hf_fairness.utils import did_you_mean
+from hf_fairness.utils import did_you_mean, leave_process_group
 
 _ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
 
@@ -97,7 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = words[0] if words else ""
     try:
         try:
-            return _run(words)
+            status = _run(words)
+            if argv is None:  # nothing comes after it in this process
+                leave_process_group()
+            return status
         finally:
             sys.stdout.flush()  # a reader that is gone is noticed here, not while Python ends
     except BrokenPipeError:

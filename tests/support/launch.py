@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.utils import leave_process_group
+
 #: The folder that holds `support`, for the path of other processes.
 TESTS = Path(__file__).parent.parent
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node")
@@ -45,7 +47,4 @@ def run_script(main: Callable[..., Any], *words: Any) -> None:
     # accelerate and sentence-transformers set broadcast_buffers, which torch 2.13 renames (seen 2026-11).
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
     main(*words)
-    import torch.distributed
-
-    if torch.distributed.is_initialized():  # only now that no trainer is left
-        torch.distributed.destroy_process_group()
+    leave_process_group()
