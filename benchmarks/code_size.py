@@ -14,7 +14,6 @@ import argparse
 import ast
 import importlib
 import pkgutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -25,6 +24,7 @@ from types import FrameType
 from typing import Any
 
 import hf_fairness
+from benchmarks.runner import git
 from benchmarks.study import ROOT
 from hf_fairness.results import columns
 
@@ -60,9 +60,9 @@ def files(commit: str | None) -> Iterator[tuple[str, str]]:
         for path in sorted(path for top in TOP for path in (ROOT / top).rglob("*.py")):
             yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
         return
-    for name in _git("ls-tree", "-r", "--name-only", commit, *TOP).splitlines():
+    for name in git("ls-tree", "-r", "--name-only", commit, *TOP).splitlines():
         if name.endswith(".py"):
-            yield name, _git("show", f"{commit}:{name}")
+            yield name, git("show", f"{commit}:{name}")
 
 
 def sizes(commit: str | None) -> dict[str, Counter[str]]:
@@ -111,10 +111,6 @@ def way(name: str) -> list[str]:
         finally:
             sys.setprofile(None)
     return sorted(module for module in entered if module.startswith("hf_fairness"))
-
-
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:

@@ -211,15 +211,15 @@ def _processor() -> str:
 def commit() -> str:
     """Return the commit of the working tree, with `+changes` when it is not clean; `unknown` outside git."""
     try:
-        head = _git("rev-parse", "HEAD")
-        return head + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
+        head = git("rev-parse", "HEAD").strip()
+        return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=FOLDER, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def git(*arguments: str) -> str:
+    """What git prints of the project."""
+    return subprocess.run(["git", *arguments], cwd=FOLDER.parent, capture_output=True, text=True, check=True).stdout
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -14,6 +14,7 @@ from hf_fairness.arguments import (
 )
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
 from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
+from hf_fairness.utils import refuse_any
 
 #: The ranking that is the control of the others: as many examples, chosen by no score.
 CONTROL = "random"
@@ -233,9 +234,7 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
                 whole and self.mode == "fast"
             ),
         }
-        for message, is_wrong in wrong.items():
-            if is_wrong:
-                raise ValueError(message)
+        refuse_any(wrong)
 
     @property
     def seeds(self) -> list[int]:

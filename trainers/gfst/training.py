@@ -22,6 +22,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 from hf_fairness.measure.translator.translation import token_limit
 from hf_fairness.measure.translator.translation_languages import decoder_inputs, set_languages
 from hf_fairness.report.artefact_card import load_translator
+from hf_fairness.rows import check_dataset
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.training.averaging import KeepWeights, average_weights
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
@@ -168,8 +169,7 @@ def encode_pairs(
         TypeError: ``pairs`` is no Dataset.
         ValueError: a missing column, no pair is left, or a model of many languages without a target.
     """
-    if not isinstance(pairs, Dataset):
-        raise TypeError(f"{name} is a {type(pairs).__name__}, expected a datasets.Dataset of pairs.")
+    check_dataset(pairs, name)
     columns = [args.source_column, args.target_column]
     missing = [column for column in columns if column not in pairs.column_names]
     if missing:

@@ -19,6 +19,7 @@ from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
 from hf_fairness.trainers.ibadr.pool import label_counts
 from hf_fairness.trainers.training.pair_training import labelled_rows
+from hf_fairness.utils import refuse_any
 
 LABEL = "label"
 
@@ -96,9 +97,7 @@ class PairTask:
             f"{n} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on a part "
             "of them. Set it to a small share of the rows.": n < config.n_shallow,
         }
-        for message, is_wrong in wrong.items():
-            if is_wrong:
-                raise ValueError(message)
+        refuse_any(wrong)
         config.label_shares(len(self.label_names))
         return replace(self, train=rows)
 
