@@ -232,13 +232,16 @@ def refuse_any(problems: Mapping[str, object]) -> None:
 def leave_process_group() -> None:
     """Leave the process group of a distributed launch, if this process joined one, as the last thing that it does.
 
-    The threads of gloo live as long as anything refers to the group, and a trainer that is garbage does until it is
-    collected. A thread that still runs when Python ends aborts the process after all its work is done.
+    A thread of gloo that drops a tensor while Python ends aborts the process, after all its work is done; so the group
+    ends before, and so do trainers that are garbage and still refer to it.
     """
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if "RANK" not in os.environ or "torch.distributed" not in sys.modules:
+        return
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
         distributed.destroy_process_group()
-        gc.collect()
+    gc.collect()
 
 
 def is_main_process() -> bool:

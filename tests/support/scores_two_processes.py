@@ -25,7 +25,6 @@ def main(model: str, data: str, output: str) -> None:
     found["own"] = logits_of(model, pairs.texts(rows)[accelerator.process_index :], distributed=False)[:1]
     name = f"{accelerator.num_processes}-{accelerator.process_index}.npz"
     np.savez(Path(output, name), processes=accelerator.num_processes, **found)
-    accelerator.end_training()
 
 
 if __name__ == "__main__":
