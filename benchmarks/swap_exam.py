@@ -16,54 +16,20 @@ opened once, when the rules are done, and nothing is tuned afterwards.
 from __future__ import annotations
 
 import base64
-import csv
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks.study import ROOT
-from benchmarks.swap_quality import _GENDER, DATA, SYSTEMS, Rewrite, edit_distance, tokens
+from benchmarks.exams.texts import DATA, FOLDER, Question, questions_at
+from benchmarks.swap_quality import GENDER, SYSTEMS, Rewrite
+from benchmarks.token_errors import nearest_errors, token_error_rates
 from hf_fairness.runs import content_key
-from hf_fairness.scores.statistics import bootstrap_means, percentile_interval
 
-FILE = ROOT / "benchmarks" / "exams" / "swap_exam.json"
-#: Start, end and new text of a span, in characters of the sentence.
-Edit = tuple[int, int, str]
-
-
-class Question(NamedTuple):
-    """A sentence and the counterparts that are right, the best first."""
-
-    source: str
-    text: str
-    accepted: tuple[str, ...]
-
-
-def apply(text: str, edits: Sequence[Edit]) -> str:
-    """The text with spans replaced."""
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
-
-
-@cache
-def _rows(path: Path) -> list[Any]:
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines()]
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-    lines = text.split("\n")
-    if path.suffix == ".tsv":
-        names = lines[0].split("\t")
-        return [dict(zip(names, line.split("\t"), strict=False)) for line in lines[1:]]
-    return lines
+FILE = FOLDER / "swap_exam.json"
 
 
 def packed(answers: Any) -> str:
@@ -87,12 +53,7 @@ def questions(half: Literal["open", "closed"], data: Path = DATA) -> Iterator[Qu
     if content_key(answers) != record["answers_key"]:
         raise ValueError("The answers are not those that were committed before the rules changed.")
     places = [place for place in record["rows"] if place["half"] == half]
-    for place, accepted in zip(places, answers[half], strict=True):
-        row = _rows(data / place["file"])[place["row"]]
-        text = row if place["field"] is None else row[place["field"]]
-        if content_key(text) != place["key"]:
-            raise ValueError(f"Row {place['row']} of {place['file']} is not the one that was drawn.")
-        yield Question(place["source"], text, tuple(apply(text, edits) for edits in accepted))
+    yield from questions_at(places, answers[half], data)
 
 
 def measure(rewrite: Rewrite, asked: Sequence[Question]) -> dict[str, Any]:
@@ -102,20 +63,13 @@ def measure(rewrite: Rewrite, asked: Sequence[Question]) -> dict[str, Any]:
         ``token_error_rate`` with its 95 % interval over sentences, ``exact``: share without an error, ``n``; and
         ``errors``: of each sentence, for paired comparisons.
     """
-    rows = []
-    for question in asked:
-        got = tokens(rewrite(question.text, _GENDER.polarity(question.accepted[0])))
-        golds = [tokens(each) for each in question.accepted]
-        rows.append(min((edit_distance(got, gold), len(gold)) for gold in golds))
-    table = np.array(rows, dtype=float)
-    means = bootstrap_means(table)
-    return {
-        "token_error_rate": float(table[:, 0].sum() / table[:, 1].sum()),
-        "token_error_rate_ci95": percentile_interval(means[:, 0] / means[:, 1]),
-        "exact": float((table[:, 0] == 0).mean()),
-        "n": len(rows),
-        "errors": table[:, 0].astype(int).tolist(),
-    }
+    table = np.array([errors_on(rewrite, question) for question in asked], dtype=float)
+    return {**token_error_rates(table), "n": len(asked), "errors": table[:, 0].astype(int).tolist()}
+
+
+def errors_on(rewrite: Rewrite, question: Question) -> tuple[int, int, int]:
+    """Token errors of a system beside the nearest counterpart, the same without regard to case, and its tokens."""
+    return nearest_errors(rewrite(question.text, GENDER.polarity(question.accepted[0])), question.accepted)
 
 
 def main() -> None:

@@ -28,14 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.exams.texts import DATA
 from benchmarks.study import RESULTS, ROOT, write_results
+from benchmarks.token_errors import nearest_errors, token_error_rates, tokens
 from hf_fairness.attributes import load_attribute
 from hf_fairness.augment import swap
 from hf_fairness.runs import content_key
-from hf_fairness.scores.statistics import bootstrap_means, percentile_interval
 from hf_fairness.utils import package_versions
-
-DATA = ROOT.parent / "shared" / "data"
 
 CONFIG: dict[str, Any] = {
     "sets": {
@@ -52,8 +51,7 @@ Pairs = list[tuple[str, str]]
 #: Writes a text for a group; the group is ignored by systems that swap both ways.
 Rewrite = Callable[[str, str], str]
 
-_TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
-_GENDER = load_attribute("gender")
+GENDER = load_attribute("gender")
 _CASES = {"he": "she", "him": "her", "his": "her", "himself": "herself", "hers": "his", "her": "his", "she": "he"}
 
 
@@ -88,30 +86,15 @@ def crows_pairs(data: Path = DATA) -> Pairs:
 
 def _flips_all(a: Sequence[str], b: Sequence[str]) -> bool:
     return len(a) == len(b) and all(
-        not any(_GENDER.counts(x).values()) if x == y else _GENDER.counts(x) != _GENDER.counts(y)
+        not any(GENDER.counts(x).values()) if x == y else GENDER.counts(x) != GENDER.counts(y)
         for x, y in zip(a, b, strict=True)
     )
-
-
-def tokens(text: str) -> list[str]:
-    """Words and signs."""
-    return _TOKEN.findall(text)
-
-
-def edit_distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """Least number of insertions, deletions and replacements between two sequences."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        corner, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (x != y))
-    return row[-1]
 
 
 def pairs_of_words() -> dict[str, str]:
     """One counterpart per word, in both directions: what a dictionary swap of our lexicon knows."""
     known = dict(_CASES)
-    for concept in _GENDER.concepts:
+    for concept in GENDER.concepts:
         for male, female in zip(concept.forms["male"], concept.forms["female"], strict=True):
             known.setdefault(male, female)
             known.setdefault(female, male)
@@ -191,19 +174,15 @@ def measure(rewrite: Rewrite, pairs: Iterable[tuple[str, str]]) -> dict[str, Any
     rows = []
     wrong: collections.Counter[str] = collections.Counter()
     for source, wanted in ((s, t) for a, b in pairs for s, t in ((a, b), (b, a))):
-        got, gold = tokens(rewrite(source, _GENDER.polarity(wanted))), tokens(wanted)
-        lower = edit_distance([x.lower() for x in got], [x.lower() for x in gold])
-        rows.append((edit_distance(got, gold), lower, len(gold)))
+        new = rewrite(source, GENDER.polarity(wanted))
+        rows.append(nearest_errors(new, [wanted]))
+        got, gold = tokens(new), tokens(wanted)
         for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, got, gold, autojunk=False).get_opcodes():
             if kind != "equal":
                 wrong[f"{' '.join(got[a0:a1])} -> {' '.join(gold[b0:b1])}"] += 1
     table = np.array(rows, dtype=float)
-    means = bootstrap_means(table)
     return {
-        "token_error_rate": float(table[:, 0].sum() / table[:, 2].sum()),
-        "token_error_rate_ci95": percentile_interval(means[:, 0] / means[:, 2]),
-        "token_error_rate_uncased": float(table[:, 1].sum() / table[:, 2].sum()),
-        "exact": float((table[:, 0] == 0).mean()),
+        **token_error_rates(table),
         "errors": int(table[:, 0].sum()),
         "tokens": int(table[:, 2].sum()),
         "n_texts": len(rows),

@@ -8,6 +8,9 @@ from collections import Counter
 import pytest
 
 from benchmarks import swap_exam
+from benchmarks.exams.texts import FOLDER, Question, apply, judged
+from hf_fairness.augment import swap
+from hf_fairness.runs import content_key
 
 
 def test_what_was_committed_stays():
@@ -43,11 +46,29 @@ def test_other_texts_and_other_answers_are_refused(shared, tmp_path, monkeypatch
 
 def test_the_nearest_right_counterpart_counts(monkeypatch):
     asked = [
-        swap_exam.Question("news", "Mr Bell left.", ("Ms Bell left.", "Mrs Bell left.")),
-        swap_exam.Question("news", "It rained.", ("It rained.",)),
+        Question("news", "Mr Bell left.", ("Ms Bell left.", "Mrs Bell left.")),
+        Question("news", "It rained.", ("It rained.",)),
     ]
     found = swap_exam.measure(lambda text, group: text.replace("Mr ", "Mrs "), asked)
     assert (found["errors"], found["exact"], found["n"]) == ([0, 0], 1.0, 2)
     assert swap_exam.measure(lambda text, group: text, asked)["token_error_rate"] == 1 / 7
-    assert swap_exam.apply("Mr Bell left.", [(0, 2, "Ms"), (12, 13, "!")]) == "Ms Bell left!"
+    assert apply("Mr Bell left.", [(0, 2, "Ms"), (12, 13, "!")]) == "Ms Bell left!"
     assert swap_exam.unpacked(swap_exam.packed([["ä", 1]])) == [["ä", 1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "key"),
+    [
+        ("swap_judged", 584, "42dc95c3e3755bc3de2d1d3cc3fef115"),
+        ("swap_hard", 357, "9c47fbdd01a68610f12cc453cf672aad"),
+    ],
+)
+def test_no_more_swaps_of_the_judged_sets_are_wrong_than_when_they_were_drawn(shared, name, n, key):
+    record = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    assert content_key(record["answers"]) == record["answers_key"] == key
+    asked = judged(name)
+    exam = json.loads(swap_exam.FILE.read_text(encoding="utf-8"))
+    assert len(asked) == n
+    assert not {row["key"] for row in record["rows"]} & {row["key"] for row in exam["rows"]}
+    wrong = [i for i, each in enumerate(asked) if swap(each.text) not in each.accepted]
+    assert len(wrong) <= len(record["wrong_when_drawn"]), [asked[i].text for i in wrong]

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import swap_quality
 from benchmarks.study import RESULTS, read_results
+from benchmarks.token_errors import edit_distance
 from hf_fairness.augment import swap
 
 
@@ -48,7 +49,7 @@ def test_a_miss_is_named(measured):
     ("a", "b", "distance"), [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("abcd", "axd", 2), ("ab", "ba", 2)]
 )
 def test_edit_distance(a, b, distance):
-    assert swap_quality.edit_distance(a, b) == swap_quality.edit_distance(b, a) == distance
+    assert edit_distance(a, b) == edit_distance(b, a) == distance
 
 
 def test_the_recorded_table_is_of_this_code(shared):
