@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,16 +11,15 @@ from typing import Any, NamedTuple
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
+from hf_fairness.augment.prose import no_prose, touches
 from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
 NEUTRAL_NAME = "Alex"
 
-_URL = re.compile(r"(?<!\w)\w+://[^\s\"'<>]+")
 _WORD = re.compile(r"\w+")
 #: ASCII letters and digits in lower case, blanks for all else.
 _PLAIN = bytes(ord(chr(i).lower()) if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + bytes(128)
-_DOMAINS = ("com", "org", "net", "co")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,8 @@ class TermFinder:
     """Finds the longest surface at every word of a text, with its candidate or its reading.
 
     A regular expression knows every surface. Most texts do without it: their plain words are looked up in a set, and
-    only those with a word of a longer surface (*in-law*, *tongue* of *mother tongue*), a link or a handle take it.
+    only those with a word of a longer surface (*in-law*, *tongue* of *mother tongue*) take it. What is no prose (an
+    address, markup, code) has no terms.
 
     Args:
         surfaces: the terms and phrases, without regard to capitals.
@@ -143,8 +142,6 @@ class TermFinder:
             words = _WORD.findall(surface)
             if words != [surface]:
                 self._longer.setdefault(_rarest(words, common, lowered), []).append(surface)
-        for domain in _DOMAINS:
-            self._longer.setdefault(domain, []).append(f".{domain}")
         self._heads = frozenset(lowered | self._longer.keys() | doubts)
         self._rare = frozenset(self._longer)
         self._doubts = doubts
@@ -157,7 +154,7 @@ class TermFinder:
             The terms in order; those that are open have a :class:`Reading` for a candidate; the words of the text in
             lower case, if it has terms; and whether it may be in another language.
         """
-        if not text.isascii():
+        if not text.isascii() or "_" in text:
             hits = self._search(text)
             return hits, _WORD.findall(text.lower()) if hits else [], True
         plain = f" {text.encode().translate(_PLAIN).decode()} "
@@ -167,7 +164,7 @@ class TermFinder:
         if not found:
             return [], words, False
         doubtful = "'" in text or not self._doubts.isdisjoint(found)
-        if "@" in text or "://" in text or (not self._rare.isdisjoint(found) and self._may_hold_longer(text, found)):
+        if not self._rare.isdisjoint(found) and self._may_hold_longer(text, found):
             return self._search(text), words, doubtful
         hits, end = [], 0
         for word in found:
@@ -176,7 +173,7 @@ class TermFinder:
             reading = self._read(text[start:end])
             if reading is not None:
                 hits.append(Hit(start, end, reading))
-        return hits, words, doubtful
+        return _in_prose(text, hits), words, doubtful
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
         lower, longer = text.lower(), self._longer
@@ -189,13 +186,14 @@ class TermFinder:
     def _search(self, text: str) -> list[Hit]:
         lower = lower_case(text)
         spans = [match.span() for match in self._pattern.finditer(lower)]
-        if spans and "://" in text:
-            links = [link.span() for link in _URL.finditer(text)]
-            starts = [start for start, _ in links]
-            before = [bisect_right(starts, start) - 1 for start, _ in spans]  # of the link that begins last
-            spans = [span for span, link in zip(spans, before, strict=True) if link < 0 or span[0] >= links[link][1]]
         hits = [Hit(start, end, self._read(text[start:end])) for start, end in spans]
-        return [hit for hit in hits if hit.candidate is not None]
+        return _in_prose(text, [hit for hit in hits if hit.candidate is not None])
+
+
+def _in_prose(text: str, hits: list[Hit]) -> list[Hit]:
+    """The hits without those in what is no prose."""
+    spans = no_prose(text) if hits else []
+    return [hit for hit in hits if not touches(spans, hit.start, hit.end)] if spans else hits
 
 
 def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:
@@ -211,7 +209,7 @@ def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
         for letter in surface.lower():
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(rf"(?<![\w@]){_branch(trie)}(?![\w])(?!\.(?:{'|'.join(_DOMAINS)})\b)")
+    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_])(?!_{{1,2}}[^\W_])")
 
 
 def _branch(node: dict[str, dict]) -> str:  # type: ignore[type-arg]

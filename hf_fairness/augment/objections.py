@@ -13,6 +13,7 @@ from hf_fairness.attributes import Attribute
 from hf_fairness.augment.edits import Edit, apply_edits
 from hf_fairness.augment.engine import engine_for
 from hf_fairness.augment.lexicon import Hit
+from hf_fairness.augment.prose import Span, no_prose, touches
 from hf_fairness.augment.scan import Scan
 
 #: Code of a rule -> what it means.
@@ -104,6 +105,10 @@ class _View:
     def _scan(self) -> Scan:
         return Scan(self.source)
 
+    @functools.cached_property
+    def _no_prose(self) -> list[Span]:
+        return no_prose(self.source)
+
     def gone_around(self, place: int) -> set[str]:
         """Groups that were taken out of the sentence that holds a place."""
         return self._gone.get(self._sentence(place), set())
@@ -129,7 +134,9 @@ class _View:
         """Inherent words and given names that no edit touches."""
         for start, end, term in self.attribute.inherent_spans(self.source):
             word = self.source[start:end]
-            if not self._edited(start, end) and not (word[0].isupper() and self._name(start)):
+            if touches(self._no_prose, start, end) or self._edited(start, end):
+                continue
+            if not (word[0].isupper() and self._name(start)):
                 yield _Kept(start, term.group, "inherent", word, term.reason)
         for hit in self.hits:
             if hit.candidate.concept.category == "name" and not self._edited(hit.start, hit.end):
@@ -162,9 +169,9 @@ class _View:
         return edit.to, edit.target
 
     def leaves(self, term: str) -> bool:
-        """Whether a term stands in the text outside the edits, in any capitals."""
+        """Whether a term stands in the prose of the text outside the edits, in any capitals."""
         places = re.finditer(rf"(?<!\w){re.escape(term)}(?!\w)", self.source, re.IGNORECASE)
-        return any(not self._edited(*place.span()) for place in places)
+        return any(not self._edited(*p.span()) and not touches(self._no_prose, *p.span()) for p in places)
 
 
 def edits_by_column(edits: Sequence[Edit], columns: Sequence[str]) -> list[list[Edit]]:

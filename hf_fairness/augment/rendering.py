@@ -11,6 +11,7 @@ from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import agreement
 from hf_fairness.augment.edits import Edit, describe, dump_edits
 from hf_fairness.augment.lexicon import Candidate, Hit
+from hf_fairness.augment.prose import no_prose, touches
 from hf_fairness.augment.scan import Scan
 
 _LINK = re.compile(r"(?:['’]s?)? ?(?:/|\b(?:and|or)\b) ?")
@@ -130,7 +131,7 @@ def _follow_ups(scan: Scan, hit: Hit, new: str, *, verbs: bool) -> list[tuple[in
         article = agreement.article_change(scan, index, scan.text[hit.start : hit.end], onset)
         if article:
             changes.append(article)
-    return changes
+    return [change for change in changes if scan.in_prose(change[0], change[1])]
 
 
 def _deletion_end(text: str, end: int) -> int:
@@ -147,7 +148,7 @@ def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str
             continue
         if not new and not text[:start].strip():  # a deleted first word hands on its capital
             follower = text[end : end + 1]
-            if follower.islower() and source[:1].isupper():
+            if follower.islower() and source[:1].isupper() and not touches(no_prose(text), end, end + 1):
                 new, end = follower.upper(), end + 1
                 source = text[start:end]
         pieces += (text[done:start], new)

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from hf_fairness.augment import english as en
+from hf_fairness.augment.prose import Span, blanked, no_prose, touches
 
 TOKEN = re.compile(r"(\w++(?:['’\-‑]\w++)*+|[^\w\s])")
 _ENDS = frozenset(".!?;…")
@@ -34,8 +35,11 @@ def _in_title_case(words: Sequence[str]) -> bool:
 class Scan:
     """Tokens of one text. A token is a word with its inner hyphens and apostrophes, or one sign.
 
+    Tags and signs of emphasis are read as blanks, so that *<b>her</b> book* is read as *her book* is.
+
     Attributes:
         text: the text.
+        read: the text with blanks for tags and signs of emphasis.
         lower: tokens in lower case with straight apostrophes.
         starts: offset of each token.
         ends: offset after each token.
@@ -43,7 +47,8 @@ class Scan:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        lower = lower_case(text).replace("’", "'")
+        self.read = blanked(text)
+        lower = lower_case(self.read).replace("’", "'")
         pieces = TOKEN.split(lower)  # gap, token, gap, ..., gap
         places = list(itertools.accumulate(map(len, pieces)))
         self.lower = pieces[1::2]
@@ -57,6 +62,15 @@ class Scan:
 
     def __len__(self) -> int:
         return len(self.lower)
+
+    @functools.cached_property
+    def no_prose(self) -> list[Span]:
+        """The places of the text that are no prose."""
+        return no_prose(self.text)
+
+    def in_prose(self, start: int, end: int) -> bool:
+        """Whether a place lies in prose."""
+        return not touches(self.no_prose, start, end)
 
     def at(self, position: int) -> int:
         """Index of the token that holds the character at a position."""
@@ -104,7 +118,7 @@ class Scan:
             k -= 1
             if self.lower[k + 1] in _OPENING | _LEADING:
                 return True
-        return k < 0 or self.is_end(k) or "\n" in self.text[self.ends[k] : self.starts[index]]
+        return k < 0 or self.is_end(k) or "\n" in self.read[self.ends[k] : self.starts[index]]
 
     def capital(self, index: int) -> bool:
         """Whether the token begins with a capital letter."""
@@ -114,7 +128,7 @@ class Scan:
         """Whether only blanks (of one line) stand between this token and the next."""
         if not 0 <= index < len(self.lower) - 1:
             return False
-        gap = self.text[self.ends[index] : self.starts[index + 1]]
+        gap = self.read[self.ends[index] : self.starts[index + 1]]
         return gap.isspace() and "\n" not in gap
 
     @functools.cached_property

@@ -1,0 +1,185 @@
+"""What stands in a text and is no prose: markup, addresses, handles, code. No rewrite touches it.
+
+One regular expression finds it from left to right; what a fence, a comment or an element such as ``<script>`` opens
+lasts until it is closed. Most texts have none of its signs and never meet the expression.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence, Set
+
+from hf_fairness.augment.english import words
+
+#: Offsets of the first letter and after the last.
+Span = tuple[int, int]
+
+#: Endings of file names, without those that are common words (*so*, *go*, *log*).
+_FILES = words(
+    "txt md rst pdf docx? xlsx? pptx? rtf odt epub csv tsv json jsonl ya?ml xml x?html? css scss jsp? aspx? php py "
+    "ipynb tsx? jsx mjs vue java kt rb rs cpp hpp swift sql ini cfg conf toml tex bib sh ps1 exe dll png jpe?g gif svg "
+    "webp bmp tiff? ico heic psd mp3 mp4 m4a avi mov mkv wav flac ogg webm srt zip tar gz tgz bz2 rar 7z jar apk iso "
+    "dmg parquet sqlite db pkl npy npz pth onnx safetensors bak tmp"
+)
+#: Ends of host names that are no common words; the others count before a path only.
+_HOSTS = words("com org net edu gov mil info biz io ai app dev xyz tv wiki co uk eu de fr nl ca au ch jp cn ru br nz")
+_HOSTS_WITH_PATH = words("be ly gl gd me it to is in at us st im am la li ws sh cc do id my no se fi dk es pl ie")
+#: Folders with which relative paths begin.
+_FOLDERS = words("src usr lib bin opt tmp var node_modules assets img docs tests static templates")
+#: Attributes of tags that have no value.
+_FLAGS = words(
+    "async autoplay checked controls defer disabled hidden loop multiple muted nowrap open readonly required selected"
+)
+#: Elements that end a line.
+_BLOCKS = words(
+    "address article aside blockquote body br dd div dl dt figcaption footer h1 h2 h3 h4 h5 h6 head header hr html li "
+    "main nav ol option p section table td th title tr ul"
+)
+_PRONOUNS = "s?he|hers?|his|him|they|them|theirs?|or|and"
+
+_STOP = r"\s\"'<>|`“”‘’«»…—"  # where an address ends at the latest
+_EDGE = r"(?<![\w@.~%+/\\-])"  # before a file name, a host, an address
+
+
+def _any(endings: Set[str]) -> str:
+    """The endings as alternatives, in small letters or in capitals."""
+    return "|".join(sorted(endings | {word.upper() for word in endings}))
+
+
+#: A text without any of these is prose from end to end.
+SIGNS = re.compile(r"""[@#\\<`{$~]|&\w|[./:][^\W\d]|\?\w+=|\]\(|\]\[|\[\[|\[\w+=|\[\^|":|]:|\(\)|%\(|\b10\.\d""")
+
+_NO_PROSE = re.compile(
+    rf"""
+    (?P<fence>^[ \t>]*+(?:`{{3,}}+|~{{3,}}+)[^`\n]*$)
+    | (?P<ticks>`{{3,}}+)
+    | (?P<comment><!--)
+    | (?P<tag></?(?P<name>[A-Za-z][\w:.-]*+)
+        (?:\s++(?:[\w:@.-]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>`]++)|(?:{"|".join(sorted(_FLAGS))})\b(?!\s*=)))*+
+        \s*+/?>)
+    | <(?:!DOCTYPE|\?|%)[^<>]*+>
+    | (?<![\w`])`(?![\s`])[^`\n]*+(?:\n[^`\n]++)?(?<!\s)`(?![\w`])
+    | (?<![\w`])``(?!`)(?:[^`\n']|'(?!')|`(?!`))++``(?!`)
+    | \{{\{{[^{{}}\n]*+\}}\}} | \{{%[^{{}}%\n]*+%\}} | \$\{{[^{{}}\n]*+\}} | (?<![\w\]])\{{[\w.:!-]*+\}}
+    | %\(\w++\)[a-z] | \$[A-Za-z_]\w*+
+    | (?:\{{\s*+(?:"[^"\n]*+"|'[\w\ $.-]++') | (?:,\s*+|^[ \t]*+)(?:"[\w$.-]++"|'[\w$.-]++'))\s*+:
+        (?=\s*+(?:["'\[{{\d-]|(?:[Tt]rue|[Ff]alse|null|None)\b))
+    | &(?:\#?\w++);
+    | \]\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+(?=\)|\s+["']) | \]\[[^\[\]\n]++\] | \[\^[^\[\]\s]++\]
+    | ^[ ]{{0,3}}\[[^\[\]\n]++\]:(?=\s) | \[\[[^\[\]|\n]++\| | \[/?(?:quote|url|img|user|color|size|font)=[^\[\]\n]*+\]
+    | (?<![\w+.-])[A-Za-z][\w+.-]*+:\\?/\\?/[^{_STOP}]++
+    | (?<![\w.-])[Ww]{{3}}\.[^{_STOP}]++
+    | (?<![\w.%+-])[\w.%+-]++@\w[\w-]*+(?:\.\w[\w-]*+)*+(?::\w[\w.-]*+/[^{_STOP}]++)?
+    | (?<!\w)@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?
+    | (?<![\w&/\#])\#[^\W\d]\w*+(?:-\w++)*+
+    | (?<!\w)[A-Za-z]:(?:\\[^\s"'<>|*?]++|/(?!/)[^\s"'<>|*?]++) | \\\\[\w.-]++\\[^\s"'<>|]++
+    | {_EDGE}(?:[\w.-]++\\)++[\w.-]*\.(?:{_any(_FILES)})\b
+    | \\(?:begin|end|ref|eqref|label|cite\w*+|include\w*+|input|usepackage)(?:\[[^\[\]\n]*+\])?\{{[^{{}}\n]*+\}}
+    | (?<!\w)(?:\\[A-Za-z@]++)++
+    | \b10\.\d{{4,}}+/[^{_STOP}]++
+    | {_EDGE}(?:{"|".join(sorted(_FOLDERS))})/[\w./+-]++
+    | {_EDGE}(?:[\w~%+.-]*+/)*+[\w~%+.-]*\.(?:{_any(_FILES)})(?!\w)
+    | {_EDGE}(?:[\w-]++\.)+(?:(?:{_any(_HOSTS)})(?!\w)(?!\.\w)|(?:{_any(_HOSTS_WITH_PATH)})(?=(?::\d+)?/\w))
+        (?::\d++)?(?:(?:/|\?\w+=|\#\w)[^{_STOP}]*+)?
+    | (?<![\w/.)\]~])(?:~|\.\.?)/[\w.+-]++(?:/[\w.+-]++)*+/?
+    | (?<![\w/.)\]<])/(?!(?:{_PRONOUNS})\b)[\w.+-]++(?:/[\w.+-]++)++/?
+    | (?<![\w/.)\]<])/(?!(?:{_PRONOUNS})\b)[\w-]++/(?!\w)
+    | (?<![\w/])[ru]/\w[\w-]*+
+    | [?&][\w-]++=[^\s&"'<>)]*+
+    | (?<!\w):[a-z0-9_+-]++:
+    | {_EDGE}(?:self|this|cls)(?:\.\w++)++
+    | {_EDGE}[a-z]\w++(?:\.[a-z_]\w*+){{2,}}+
+    | {_EDGE}\w++(?:\.\w++)*\.(?:[a-z]+[A-Z]|\w*_)\w*
+    | {_EDGE}\w++(?:(?:\.\w++)*+\(\)|(?:::\w++)++)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+#: Elements whose text is no prose either.
+_RAW = "script", "style", "code", "pre", "kbd", "textarea"
+#: What opens a stretch that is no prose -> its end.
+_ENDS = {
+    **{name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _RAW},
+    "comment": re.compile("-->"),
+    "ticks": re.compile("```+"),
+}
+_FENCE = re.compile(r"[`~]+")
+#: Signs of emphasis around a word.
+_EMPHASIS = re.compile(r"(?<![\w*~])[*_~]{1,3}(?=[^\s*~])|(?<=[^\s*~])(?<![^\W_]_)[*_~]{1,3}(?![\w*~])")
+
+
+def no_prose(text: str) -> list[Span]:
+    """The places of a text that are no prose, in order and without overlap.
+
+    Tags with their attributes, comments, scripts and styles; addresses and names of files; handles and hashtags; code
+    in backticks or in an element for it; placeholders, keys of JSON, commands of LaTeX, short names of emoji. Text
+    between tags and the text of a link are prose, and so are *his/her*, *5 < 6*, *#1* and *man @ work*.
+
+    Args:
+        text: one text.
+
+    Returns:
+        Spans (start, end); none for plain prose.
+
+    Example:
+        >>> from hf_fairness.augment.prose import no_prose
+        >>> text = "<b>She</b> and/or @her wrote to her@x.org"
+        >>> [text[start:end] for start, end in no_prose(text)]
+        ['<b>', '</b>', '@her', 'her@x.org']
+    """
+    return [span for span, _ in _found(text)] if SIGNS.search(text) else []
+
+
+def _found(text: str) -> list[tuple[Span, str]]:
+    """The places that are no prose, with the name of the element that a tag belongs to."""
+    found: list[tuple[Span, str]] = []
+    never_closed: set[str] = set()  # so that no end is searched for twice in vain
+    place = 0
+    while match := _NO_PROSE.search(text, place):
+        start, place = match.span()
+        name = (match["name"] or "").lower()
+        opened = "" if match[0].startswith("</") else name or match.lastgroup or ""
+        if opened == "fence":
+            place = _end_of_fence(text, match)
+        elif opened in _ENDS and opened not in never_closed:
+            end = _ENDS[opened].search(text, place)
+            if end is None:
+                never_closed.add(opened)
+            else:
+                place = end.end()
+        found.append(((start, place), name))
+    return found
+
+
+def _end_of_fence(text: str, opening: re.Match[str]) -> int:
+    """Where a fence is closed by one as long; the end of the text if it is not."""
+    signs = _FENCE.findall(opening[0])[0]
+    closing = re.compile(rf"^[ \t>]*{signs}{signs[0]}*[ \t]*$", re.MULTILINE).search(text, opening.end())
+    return closing.end() if closing else len(text)
+
+
+def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether a place overlaps one of some spans, which are in order."""
+    place = bisect_left(spans, (end, end))  # of those that begin before the end, the last
+    return place > 0 and start < spans[place - 1][1]
+
+
+def blanked(text: str) -> str:
+    """The text as it is read: as long as it was, with blanks for tags, for ``&nbsp;`` and for signs of emphasis.
+
+    A tag that ends a line leaves a line break.
+
+    Example:
+        >>> from hf_fairness.augment.prose import blanked
+        >>> blanked("I <b>saw</b> _her_ book.")
+        'I    saw      her  book.'
+    """
+    pieces: list[str] = []
+    done = 0
+    for (start, end), name in _found(text) if SIGNS.search(text) else ():
+        if name or text[start:end] == "&nbsp;":
+            blank = " " * (end - start - 1) + ("\n" if name in _BLOCKS else " ")
+            pieces += (text[done:start], blank)
+            done = end
+    text = "".join([*pieces, text[done:]])
+    return _EMPHASIS.sub(lambda signs: " " * len(signs[0]), text) if "*" in text or "_" in text or "~" in text else text
