@@ -235,13 +235,11 @@ def leave_process_group() -> None:
     A thread of gloo that drops a tensor while Python ends aborts the process, after all its work is done; so the group
     ends before, and so do trainers that are garbage and still refer to it.
     """
-    if "RANK" not in os.environ or "torch.distributed" not in sys.modules:
-        return
-    from torch import distributed
-
-    if distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()
-    gc.collect()
+    distributed = sys.modules.get("torch.distributed")
+    if "RANK" in os.environ and distributed is not None and distributed.is_available():
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+        gc.collect()
 
 
 def is_main_process() -> bool:
