@@ -1,5 +1,6 @@
 """Linear erasure: what is fitted once on vectors, and then removes a part of any vector."""
 
+from hf_fairness.erasure.hard_debias import hard_debias, hard_debias_embeddings, token_words
 from hf_fairness.erasure.projection import Projection, sentence_debias
 
-__all__ = ["Projection", "sentence_debias"]
+__all__ = ["Projection", "hard_debias", "hard_debias_embeddings", "sentence_debias", "token_words"]

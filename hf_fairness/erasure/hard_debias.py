@@ -1,0 +1,203 @@
+"""Hard debiasing of word vectors: neutral words lose their part in the subspace of the groups, pairs keep equal parts.
+
+For static vectors, and for the matrix of token embeddings inside a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hf_fairness.erasure.projection import Projection, sentence_debias
+
+#: What tokenizers put before a token that begins a word (SentencePiece, byte-level BPE), and before one that does not.
+_BEGINS, _GOES_ON = ("▁", "Ġ"), "##"
+
+
+def hard_debias(
+    words: Sequence[str],
+    vectors: ArrayLike,
+    *,
+    definitional: Iterable[Sequence[str]],
+    equalize: Iterable[Sequence[str]] = (),
+    specific: Collection[str] = (),
+    k: int = 1,
+    keep_lengths: bool = False,
+) -> tuple[NDArray[np.float64], Projection]:
+    """Word vectors without stereotypes along the first directions in which definitional words differ.
+
+    All vectors are brought to length 1. The subspace holds the first k principal components of the definitional sets,
+    each centred on its mean. Words that are neither specific nor in a set to equalise lose their part w_B in it and are
+    brought to length 1 again. In a set to equalise with the mean m, every word becomes
+    v + sqrt(1 - |v|^2) (w_B - m_B) / |w_B - m_B| with v = m - m_B: all words of the set are then as far from any
+    neutral word.
+
+    Args:
+        words: one per vector, each once; looked up as they are written.
+        vectors: shape (n, dim).
+        definitional: sets of words that differ in the group alone, such as pairs; a set with a word that has no vector
+            is left out.
+        equalize: sets of words that shall differ in the group alone, as there; of sets that share a word the first
+            counts.
+        specific: words that keep their part, as *beard* does.
+        k: how many directions the subspace has.
+        keep_lengths: whether every word gets its old length back, as a model needs that reads it; the published code
+            leaves length 1.
+
+    Returns:
+        The new vectors, shape (n, dim), and the projection that neutral words went through.
+
+    Raises:
+        ValueError: not one vector per word, a word twice, a vector of zeros, no definitional set with vectors, more
+            directions than they differ in, a set to equalise whose words do not differ in the subspace.
+
+    Source:
+        Bolukbasi et al. 2016, *Man is to Computer Programmer as Woman is to Homemaker?*, section 6. Their code also
+        neutralises words of sets to equalise that are not listed as specific, which leaves their order to rounding.
+
+    Example:
+        >>> vectors = [[1.0, 0.1], [-1.0, 0.1], [0.6, 0.8]]
+        >>> new, _ = hard_debias(["he", "she", "doctor"], vectors, definitional=[("he", "she")], specific={"he", "she"})
+        >>> new.round(3).tolist()[2]
+        [0.0, 1.0]
+    """
+    given = np.asarray(vectors, dtype=np.float64)
+    place = {word: row for row, word in enumerate(words)}
+    if given.ndim != 2 or len(given) != len(words):
+        raise ValueError(f"vectors have the shape {given.shape}, expected one row for each of {len(words)} words.")
+    if len(place) < len(words):
+        raise ValueError("A word stands twice among the words: each has one vector.")
+    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    wrong = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0.0)))
+    if len(wrong):
+        raise ValueError(
+            f"The vector of {words[wrong[0]]!r} has no direction: it holds zeros alone, NaN or infinite numbers."
+        )
+    units = given / lengths
+    found = _rows(definitional, place)
+    if not found:
+        raise ValueError("No definitional set has vectors for all its words: give sets of words that are in `words`.")
+    if len({len(rows) for rows in found}) > 1:
+        raise ValueError("The definitional sets differ in size, expected as many words in each: one of each group.")
+    projection = sentence_debias({str(i): units[[rows[i] for rows in found]] for i in range(len(found[0]))}, k=k)
+    basis = projection.directions.astype(np.float64)
+    inside = (units @ basis.T) @ basis
+    equal = _apart(_rows(equalize, place))
+    steady = {row for rows in equal for row in rows} | {place[word] for word in specific if word in place}
+    neutral = np.setdiff1d(np.arange(len(words)), list(steady))
+    new = units.copy()
+    new[neutral] = _unit(units[neutral] - inside[neutral])
+    for rows in equal:
+        apart = inside[rows] - inside[rows].mean(axis=0)
+        sizes = np.linalg.norm(apart, axis=1, keepdims=True)
+        if (sizes < 1e-6).any():  # directions are float32
+            names = ", ".join(words[row] for row in rows)
+            raise ValueError(f"The words {names} do not differ in the subspace: they cannot be equalised.")
+        shared = (units[rows] - inside[rows]).mean(axis=0)
+        new[rows] = shared + np.sqrt(max(0.0, 1.0 - float(shared @ shared))) * apart / sizes
+    return (new * lengths if keep_lengths else new), projection
+
+
+def _rows(sets: Iterable[Sequence[str]], place: Mapping[str, int]) -> list[list[int]]:
+    """Rows of the words of each set that has them all."""
+    return [[place[word] for word in each] for each in sets if all(word in place for word in each)]
+
+
+def _apart(sets: Iterable[list[int]]) -> list[list[int]]:
+    """Sets that share no row: of two that do, the first."""
+    found: list[list[int]] = []
+    for rows in sets:
+        if not any(set(rows) & set(earlier) for earlier in found):
+            found.append(rows)
+    return found
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows at length 1; a row of zeros, which lay in the subspace wholly, stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 1e-12, lengths, 1.0))
+
+
+def token_words(tokenizer: Any) -> list[str]:
+    """The word that each token of a tokenizer is by itself, by id; ``""`` for pieces of words and special tokens.
+
+    Where the tokenizer marks the pieces that begin a word (*▁he*, *Ġhe*) only these are words, else those that it does
+    not mark as going on (*##he*).
+    """
+    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    special = set(tokenizer.all_special_tokens)
+    marked = any(token.startswith(_BEGINS) for token in tokens if token)
+    found = []
+    for token in tokens:
+        begins = bool(token) and token not in special and (token.startswith(_BEGINS) or not marked)
+        word = re.sub(f"^[{''.join(_BEGINS)}]", "", token) if begins else ""
+        found.append("" if word.startswith(_GOES_ON) else word)
+    return found
+
+
+def hard_debias_embeddings(
+    model: Any,
+    tokenizer: Any,
+    *,
+    definitional: Iterable[Sequence[str]],
+    equalize: Iterable[Sequence[str]] = (),
+    specific: Collection[str] = (),
+    k: int = 1,
+) -> Projection:
+    """Hard-debias the token embeddings that a model reads, in place; lengths stay.
+
+    Words that are one token are looked up as they are written, in lower case, and with a capital; pieces of words are
+    neutral. Special tokens, and rows beyond the tokenizer, are left alone. Where output embeddings are tied they change
+    too.
+
+    Args:
+        model: of `transformers`, or any with ``get_input_embeddings()``.
+        tokenizer: its tokenizer.
+        definitional: as for :func:`hard_debias`.
+        equalize: as there.
+        specific: as there.
+        k: as there.
+
+    Returns:
+        The projection that neutral tokens went through.
+
+    Raises:
+        ValueError: as :func:`hard_debias`.
+
+    Source:
+        Bolukbasi et al. 2016; for the subwords of a translator's encoder: Choubey et al. 2021, section 4 (+HD).
+    """
+    import torch
+
+    weight = model.get_input_embeddings().weight
+    special = set(tokenizer.all_special_ids)
+    words = token_words(tokenizer)[: len(weight)]
+    ids = [row for row in range(len(words)) if row not in special and bool(weight[row].detach().any())]
+    seen: set[str] = set()
+    names = []
+    for row in ids:  # a name of its own for all that is no word
+        word = words[row]
+        names.append(word if word and word not in seen else f"\0{row}")
+        seen.add(word)
+    new, projection = hard_debias(
+        names,
+        weight[ids].detach().double().cpu().numpy(),
+        definitional=_cased(definitional),
+        equalize=_cased(equalize),
+        specific={form for (form,) in _cased([word] for word in specific)},
+        k=k,
+        keep_lengths=True,
+    )
+    with torch.no_grad():
+        weight[ids] = torch.as_tensor(new, dtype=weight.dtype, device=weight.device)
+    return projection
+
+
+def _cased(sets: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Each set as it is written, in lower case, and with capitals; equal ones once."""
+    forms = (str, str.lower, str.capitalize)
+    return [list(each) for each in dict.fromkeys(tuple(form(word) for word in one) for one in sets for form in forms)]
