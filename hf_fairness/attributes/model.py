@@ -131,7 +131,10 @@ class Attribute:
         groups: the groups, in the order of the file.
         concepts: the nouns, adjectives and titles; pronouns are in ``paradigms``.
         paradigms: the pronouns.
-        protected: phrases that are never touched (*Mother Teresa*).
+        protected: phrases that are never touched (*mother tongue*), those with capitals only where a text has them
+            too (*Our Father*).
+        combined: spellings that say two groups at once, cut into their parts, with the term of each (*s/he*).
+        together: per group forms that are counterparts where a text has all of them (*guys and girls*).
         inherent: words that belong to one group by meaning (*pregnant*).
         names: pairs of given names; used only where ``names=True`` is asked for.
         names_source: where the names come from, with the year, or ``""``.
@@ -152,6 +155,8 @@ class Attribute:
     sources: tuple[str, ...] = field(repr=False)
     licence: str = field(repr=False)
     digest: str = ""
+    combined: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = field(default=(), repr=False)
+    together: tuple[Mapping[str, tuple[str, ...]], ...] = field(default=(), repr=False)
 
     def __hash__(self) -> int:
         return hash(self.digest)

@@ -9,14 +9,18 @@ A file is a JSON object::
      "concepts": [{"id": "parent", "category": "kinship",
                    "forms": {"male": ["father", "fathers"], "female": [...], "neutral": [...]},
                    "variants": {...}, "generic": [...], "when": [...], "keep": [...]}],
-     "protected": ["Mother Teresa"],
+     "protected": ["mother tongue", "Our Father"],
+     "combined": [{"parts": ["s/", "he"], "words": ["she", "he"]}],
+     "together": [{"male": ["guy", "guys"], "female": ["girl", "girls"]}],
      "inherent": [{"text": "pregnant", "group": "female", "reason": "body"}],
      "names": {"source": "...", "year": 2023, "pairs": [{"rank": 1, "male": "James", "female": "Mary"}]}}
 
 ``forms`` lists the singular and then the plural; one form alone where number does not matter.
 Every group and ``neutral`` must be there, with equally many forms. ``variants`` are recognised and never
 produced, ``generic`` names groups whose form is produced and never recognised, ``when`` and ``keep`` name
-contexts (:data:`CONTEXTS`). ``paradigms``, ``protected``, ``inherent`` and ``names`` may be empty.
+contexts (:data:`CONTEXTS`). ``protected`` phrases are never touched; one that is spelled with a capital here counts
+only where the text has that capital too. ``combined`` spellings say two groups at once. ``together`` are terms of
+several concepts that are counterparts where a text has all of them. All but ``concepts`` may be empty or left out.
 """
 
 from __future__ import annotations
@@ -50,13 +54,18 @@ CONTEXTS = {
     "predicate": "after a form of be or of a like verb, without a determiner (she is female)",
     "after_determiner": "right after an article or a possessive (the host)",
     "verb": "after to or a modal, or before an object: a verb (to man the desk)",
+    "exclaimed": "called out or thrown in, and said of nobody (Man, this is slow)",
+    "connector": "of a plug, a socket or the like (a male connector)",
+    "party": "of a state, a firm or the like (non-state actors)",
+    "game": "beside words of chess or cards (the queen and a pawn)",
+    "named_after": "before the name of a place or a thing (Prince Edward Island)",
     "before_of": "right before of, for or to (the mother of all battles)",
     "common_word": "a given name that is a common word too, at the start of a sentence (Will you come)",
 }
 
 _FIELDS = {
     "schema_version", "name", "language", "description", "licence", "sources", "groups", "paradigms",
-    "concepts", "protected", "inherent", "names",
+    "concepts", "protected", "combined", "together", "inherent", "names",
 }  # fmt: skip
 _REQUIRED = ("schema_version", "name", "language", "description", "licence", "sources", "groups", "concepts")
 _CONCEPT_FIELDS = {"id", "category", "forms", "variants", "generic", "when", "keep"}
@@ -131,11 +140,13 @@ def parse_attribute(content: Any, *, file: str = "attribute") -> Attribute:
     paradigms = _paradigms(read, content.get("paradigms", []), groups)
     concepts = _concepts(read, content["concepts"], groups)
     names, names_source = _names(read, content.get("names"), groups)
+    known = collect_groups(groups, concepts + pronoun_concepts(paradigms, groups))
+    terms = {term.text for group in known for term in group.terms}
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=True).encode()
     return Attribute(
         name=read.text(content["name"], "name"),
         language=read.text(content["language"], "language"),
-        groups=collect_groups(groups, concepts + pronoun_concepts(paradigms, groups)),
+        groups=known,
         concepts=concepts,
         paradigms=paradigms,
         protected=tuple(
@@ -148,6 +159,8 @@ def parse_attribute(content: Any, *, file: str = "attribute") -> Attribute:
         sources=_sources(read, content["sources"]),
         licence=read.text(content["licence"], "licence"),
         digest=hashlib.blake2b(canonical, digest_size=16).hexdigest(),
+        combined=_combined(read, content.get("combined", []), terms),
+        together=_together(read, content.get("together", []), groups, terms),
     )
 
 
@@ -226,6 +239,39 @@ def _row(read: _Reader, value: Any, where: str, size: int, *, empty: bool = Fals
     if len(row) != size:
         raise read.fail(where, row, f"a list of {size} forms")
     return tuple(read.text(form, f"{where}[{j}]", empty=empty) for j, form in enumerate(row))
+
+
+def _combined(read: _Reader, value: Any, terms: set[str]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    found = []
+    for i, item in enumerate(read.items(value, "combined")):
+        where = f"combined[{i}]"
+        item = read.table(item, where)
+        read.fields(item, where, {"parts", "words"})
+        parts = _row(read, item.get("parts"), f"{where}.parts", 2)
+        words = _row(read, item.get("words"), f"{where}.words", 2)
+        for j, word in enumerate(words):
+            if word not in terms:
+                raise read.fail(f"{where}.words[{j}]", word, "a term of the file")
+        found.append((parts, words))
+    return tuple(found)
+
+
+def _together(
+    read: _Reader, value: Any, groups: tuple[str, ...], terms: set[str]
+) -> tuple[dict[str, tuple[str, ...]], ...]:
+    found = []
+    for i, item in enumerate(read.items(value, "together")):
+        where = f"together[{i}]"
+        item = read.table(item, where)
+        read.fields(item, where, set(groups))
+        size = len(read.items(item.get(groups[0]), f"{where}.{groups[0]}"))
+        rows = {name: _row(read, item.get(name), f"{where}.{name}", size) for name in groups}
+        for name, row in rows.items():
+            for word in row:
+                if word not in terms:
+                    raise read.fail(f"{where}.{name}", word, "a term of the file")
+        found.append(rows)
+    return tuple(found)
 
 
 def _inherent(read: _Reader, value: Any, groups: tuple[str, ...]) -> tuple[InherentTerm, ...]:

@@ -13,6 +13,8 @@ FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTION
 #: Words that no name goes on with, whatever their capital.
 _NO_SURNAMES = FUNCTION_WORDS | en.PARTICLES
 _QUOTES = frozenset('"“”')
+_BETWEEN_CONNECTORS = frozenset({"to", "and", "or", "is", "are", "has", "a", "an", "the", "on", "one", "with", "from"})
+_NEAR = 20  # words beside a word that may be of a game
 _BEFORE_OF = frozenset({"of", "for", "to"})
 _OBJECTS = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {"him", "her", "them", "me", "us", "it"}
 
@@ -83,6 +85,8 @@ def _bare_name(scan: Scan, start: int, end: int) -> bool:
     word = scan.text[start:end]
     if not word[0].isupper() or word.isupper() or scan.in_headline(index) or word.endswith("s") or len(scan) == 1:
         return False
+    if _before_capital(scan, start, _NO_SURNAMES):  # a title
+        return False
     before = scan.low(index - 1)
     return not (
         before in en.DETERMINERS or before.endswith("'s") or before in ("former", "late", "new", "young", "old")
@@ -123,6 +127,8 @@ def _before_noun(scan: Scan, start: int, end: int) -> bool:
         return False
     if word.endswith("ed") and _phrase_ends(scan, follower + 1):
         return False  # "the female escaped."
+    if word in en.VERBS and scan.low(index - 1) in ("a", "an", "the") and scan.low(index - 2) == "and":
+        return not _phrase_ends(scan, follower + 1)  # "a Jew and a Muslim walk into a bar"
     if scan.low(index - 1) in ("a", "an", "each", "every", "this", "that") and third_person(word):
         return base_form(word) not in en.VERBS  # "a female leads the pack"
     return word not in FUNCTION_WORDS and word not in en.FINITE_VERBS and word not in en.MAYBE_ADVERBS
@@ -140,6 +146,8 @@ def _predicate(scan: Scan, start: int, end: int) -> bool:
     if word in ("and", "or"):
         index -= 2
         word = scan.low(index)
+    if word in en.SUBJECT_PRONOUNS and scan.low(index - 1) in en.BE_FORMS:  # "is she female?"
+        return True
     return word in en.BE_FORMS or ("'" in word and "'" + word.rpartition("'")[2] in en.BE_FORMS)
 
 
@@ -152,7 +160,82 @@ def _verb(scan: Scan, start: int, end: int) -> bool:
     follower = scan.low(index + 1)
     before = scan.low(index - 1)
     plural_subject = before in ("they", "we", "you", "i", "who", "not")
-    return (before in en.MODALS or plural_subject) and follower in _OBJECTS
+    ordered = scan.initial(index) and follower in ("the", "your", "our", "their", "those") and scan.is_word(index + 2)
+    return ordered or ((before in en.MODALS or plural_subject) and follower in _OBJECTS)
+
+
+def _exclaimed(scan: Scan, start: int, end: int) -> bool:
+    """Whether the word is called out: at the start of a sentence, after an interjection, or set off at the end."""
+    index = scan.at(start)
+    if scan.low(index) not in en.EXCLAIMED:
+        return False
+    before, follower = scan.low(index - 1), scan.low(index + 1)
+    if scan.initial(index):
+        if follower in (",", "?") and scan.low(index) in en.VOCATIVES:
+            return True
+        if follower == ",":
+            word = scan.low(index + 2)
+            return word in en.AFTER_EXCLAMATION or word in en.INTERJECTIONS
+        if follower in en.AFTER_BARE_EXCLAMATION:
+            return not scan.in_headline(index)
+        if follower in en.INVERTED_AUXILIARIES and scan.low(index + 2) in en.SUBJECT_PRONOUNS:
+            return True
+        return follower in ("!", "…") or scan.text.startswith("..", end)
+    closed = not scan.is_word(index + 1) and follower not in ("'", "’", "-", "/", "&", "(", "#")
+    if before == ",":
+        listed = follower == "," and scan.low(index + 2) in ("and", "or")
+        return closed and not listed and scan.low(index - 2) not in en.DETERMINERS and not _listed(scan, index)
+    return before in en.INTERJECTIONS and (closed or follower in en.AFTER_EXCLAMATION)
+
+
+def _listed(scan: Scan, index: int) -> bool:
+    """Whether a comma stands two or three words before the one before this token: *a husband, father, man*."""
+    return scan.low(index - 3) == "," or scan.low(index - 4) == ","
+
+
+def _connector(scan: Scan, start: int, end: int) -> bool:
+    """Whether the phrase around the word names a plug or the like, or what is said to be male is one."""
+    index = scan.at(start)
+    if not en.CONNECTORS.isdisjoint(scan.lower[index].split("-")):
+        return True
+    return any(_reaches(scan, index, step) for step in (1, -1))
+
+
+def _reaches(scan: Scan, index: int, step: int) -> bool:
+    """Whether a connector is named within a few words, with no other noun phrase between."""
+    for k in range(index + step, index + 6 * step, step):
+        word = scan.low(k)
+        if word in en.CONNECTORS or word.rpartition("-")[2] in en.CONNECTORS:
+            return True
+        if scan.is_end(k) or (word in FUNCTION_WORDS and word not in _BETWEEN_CONNECTORS):
+            return False
+    return False
+
+
+def _party(scan: Scan, start: int, end: int) -> bool:
+    before = scan.low(scan.at(start) - 1)
+    return before in en.PARTIES or before.rpartition("-")[2] in ("state", "sector", "faith")
+
+
+def _game(scan: Scan, start: int, end: int) -> bool:
+    index = scan.at(start)
+    if scan.low(index + 1) == "of" and scan.low(index + 2) in en.SUITS:
+        return True
+    return not en.GAMES.isdisjoint(scan.lower[max(0, index - _NEAR) : index + _NEAR])
+
+
+def _named_after(scan: Scan, start: int, end: int) -> bool:
+    """Whether a capitalised phrase that begins here goes on to a word for a place or a thing."""
+    index = scan.at(start)
+    if not scan.text[start].isupper():
+        return False
+    for k in range(index + 1, index + 6):
+        word = scan.low(k)
+        if not (scan.capital(k) or word in ("of", "'s")):
+            return False
+        if word in en.NAMESAKES:
+            return True
+    return False
 
 
 def _before_of(scan: Scan, start: int, end: int) -> bool:
@@ -180,12 +263,20 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
     "predicate": _predicate,
     "after_determiner": _after_determiner,
     "verb": _verb,
+    "exclaimed": _exclaimed,
+    "connector": _connector,
+    "party": _party,
+    "game": _game,
+    "named_after": _named_after,
     "before_of": _before_of,
     "common_word": _common_word,
 }
 
 #: Contexts that hold for words with a capital letter only.
-CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper"})
+CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper", "named_after"})
+
+#: Contexts of things: where none holds, the word is read as sure as any other.
+THINGS = frozenset({"exclaimed", "connector", "party", "game"})
 
 #: The same for ``when``: a title is a title in a headline too.
 WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hf_fairness._tables import names_of, plain_column
-from hf_fairness.augment.rendering import match_case
+from hf_fairness.augment.capitals import match_case
 from hf_fairness.augment.scan import TOKEN
 from hf_fairness.maps import Row, RowsFunction, Texts, row_seed
 from hf_fairness.utils import is_missing

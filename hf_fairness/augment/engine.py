@@ -7,6 +7,7 @@ contexts around it. Nothing here knows which attribute it works on.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,7 +16,8 @@ from hf_fairness.attributes.terms import pronoun_concepts
 from hf_fairness.augment import contexts, pronouns, quick_pronouns
 from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.language import DOUBTS, looks_english
-from hf_fairness.augment.lexicon import Candidate, Hit, Reading, TermFinder, candidates, name_concepts
+from hf_fairness.augment.lexicon import Candidate, Combination, Hit, Reading, TermFinder, candidates, name_concepts
+from hf_fairness.augment.pairs import said_together, together, with_generic
 from hf_fairness.augment.rendering import render, write
 from hf_fairness.augment.scan import Scan
 
@@ -57,14 +59,28 @@ class Engine:
             concepts += name_concepts(attribute)
         self._candidates = candidates(concepts, attribute.group_names)
         self._protected = frozenset(phrase.replace("’", "'") for phrase in attribute.protected)
-        surfaces = [*self._candidates, *self._protected]
-        self._terms = TermFinder(surfaces, contexts.FUNCTION_WORDS, _DOUBTS[attribute.language], self._read)
+        self._combined = {
+            "".join(parts).lower(): self._combination(parts, words) for parts, words in attribute.combined
+        }
+        self._together = together(attribute.together, self._candidates)
+        surfaces = [*self._candidates, *self._protected, *self._combined]
+        with_capitals = [phrase for phrase in self._protected if phrase.lower() not in self._protected]
+        self._terms = TermFinder(
+            surfaces, contexts.FUNCTION_WORDS, _DOUBTS[attribute.language], self._read, with_capitals
+        )
 
-    def _read(self, source: str) -> Candidate | Reading | None:
+    def _combination(self, parts: Sequence[str], words: Sequence[str]) -> Combination:
+        found = [self._candidates[word.lower()][-1] for word in words]
+        found[0] = dataclasses.replace(found[0], tail="/")
+        return Combination(tuple(zip(map(len, parts), found, strict=True)))
+
+    def _read(self, source: str) -> Candidate | Reading | Combination | None:
         """What a spelling may mean; None for a protected phrase, or a word that needs a capital and has none."""
         surface = source.replace("’", "'")
         if surface in self._protected:
             return None
+        if surface.lower() in self._combined:
+            return self._combined[surface.lower()]
         options = self._candidates.get(surface) or self._candidates.get(surface.lower(), ())
         conditions = {name for option in options for name in (*option.concept.when, *option.concept.keep)}
         if not source[0].isupper():  # neither name nor title
@@ -93,7 +109,34 @@ class Engine:
         hits, words, doubtful = self._terms.find(text)
         if not hits or (doubtful and not self._in_language(text, words)):
             return [], None
-        return _decide(text, hits, tagger)
+        hits, scan = _decide(text, hits, tagger)
+        if len(hits) > 1 and self._together:
+            hits = said_together(hits, self._together, len(self.attribute.group_names))
+        return with_generic(text, hits), scan
+
+    def kept(self, text: str, hits: Sequence[Hit] | None = None) -> list[str]:
+        """What a text has of terms that are left alone, because they are idioms, things or parts of names.
+
+        Args:
+            text: one text.
+            hits: its terms, where they are known already.
+
+        Returns:
+            The phrases and words in lower case, in order.
+
+        Example:
+            >>> from hf_fairness.attributes import load_attribute
+            >>> engine_for(load_attribute("gender")).kept("Her mother tongue is Welsh.")
+            ['mother tongue']
+        """
+        if not self._in_language(text):
+            return []
+        found: list[str] = []
+        for source in self._terms.kept(text, self.find(text)[0] if hits is None else hits):
+            phrase = source.lower().replace("’", "'")
+            if phrase not in self._candidates or self._read(source) is not None:
+                found.append(phrase)
+        return found
 
     def render(
         self,
@@ -134,6 +177,9 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
         start, end, reading, _ = hit
         if isinstance(reading, Candidate):
             hits.append(hit)
+            continue
+        if isinstance(reading, Combination):
+            hits += reading.hits(start)
             continue
         candidate: Candidate | None = None
         if tagger and reading.cases:

@@ -347,3 +347,48 @@ SMALL_WORDS = words(
 ABBREVIATED_TITLES = words("mr mrs ms mx dr prof st sen rep gov gen col sgt lt capt")
 #: Words that begin a clause with a subject of its own.
 CLAUSE_STARTS = words("that which because if when while where although unless whether")
+
+# --- idioms and things ---
+#: Words after which *man* or *boy* is thrown in.
+INTERJECTIONS = words(
+    "oh ah aw aww ugh wow whoa woah yo hey nah nope naw yeah yea yep yup yes no ok okay jeez geez gosh god damn dang "
+    "darn shit fuck hell crap lol lmao haha bruh thanks thank thx sorry please chill dude c'mon on up sup cmon well"
+)
+#: Words with which a sentence goes on after a word that is thrown in.
+AFTER_EXCLAMATION = words(
+    "i i'm i've i'd i'll im ive this that that's thats these those it it's its you you're youre your we we're he he's "
+    "she she's they they're my our what what's how why if when do does did don't was were is are am can could would "
+    "should oh ok just the there there's so some y'all u gotta wish where where's who "
+    "who's have has let's lets not no never come talk get look"
+)
+#: The same without a comma between.
+AFTER_BARE_EXCLAMATION = words("i i'm i've i'd i'll im ive this that's thats it's these y'all oh")
+EXCLAIMED = words("man boy brother dude bro")
+#: Words by which anyone is addressed.
+VOCATIVES = words("dude bro")
+INVERTED_AUXILIARIES = words("do does did was were am is are have has can could will would")
+CONNECTORS = words(
+    "connector connectors plug plugs socket sockets jack jacks thread threads threaded port ports adapter adapters "
+    "adaptor adaptors cable cables coupling couplings coupler couplers fitting fittings header headers pin pins usb "
+    "usb-c usb-a xlr hdmi rca bnc npt sma vga dvi displayport ethernet rj45 receptacle receptacles terminal terminals "
+    "hose hoses flange flanges nipple bushing dongle splitter extension inlet outlet inlets outlets valve valves "
+    "converter gender-changer db9 molex luer mm 1/4 3.5mm 6.35mm end ends"
+)
+#: Words that say of which kind an actor is that is no player.
+PARTIES = words(
+    "non-state nonstate state threat bad rational political malicious foreign hostile regional institutional global "
+    "geopolitical malign nation-state cyber bad-faith humanitarian corporate economic societal private-sector rogue "
+    "nefarious international domestic governmental non-governmental social key major multiple ransomware apt"
+)
+GAMES = words(
+    "chess rook rooks pawn pawns checkmate checkmated checkmates stalemate castling bishop-pair spades ace aces poker "
+    "solitaire blackjack flush checkers draughts"
+)
+SUITS = words("hearts clubs diamonds spades")
+#: Words of the names of places, houses and things that are called after persons.
+NAMESAKES = words(
+    "island islands street road avenue lane drive way park square bridge hospital university college school academy "
+    "theatre theater hall station stadium station terminal airport county city bay river lake mountain cup stakes "
+    "prize award trophy bible version cruises line house building tower library museum gallery foundation trust fund "
+    "spaniel hotel pub inn arms day memorial reservoir dock docks wharf harbour harbor forest class jr sr power kong"
+)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hf_fairness.attributes import Attribute
-from hf_fairness.augment.rendering import match_case
+from hf_fairness.augment.capitals import match_case
 from hf_fairness.utils import is_missing
 
 #: What may be done about a row whose text changes while its label names a group.

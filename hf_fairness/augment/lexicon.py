@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ NEUTRAL_NAME = "Alex"
 _WORD = re.compile(r"\w+")
 #: ASCII letters and digits in lower case, blanks for all else.
 _PLAIN = bytes(ord(chr(i).lower()) if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + bytes(128)
+#: An apostrophe after which a name goes on (*Ma'daan*), and no ending of a term.
+_GOES_ON = r"['’](?!(?:s|d|ll|re|ve|m|em|n)\b)\w"
+_NAME_GOES_ON = re.compile(_GOES_ON, re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Candidate:
         form: the form as the file spells it.
         rare: whether it is only recognised, never produced.
         cell: name of the slot: singular, plural, or a case.
+        tail: what stands between the words when *s/he* is written out; ``""`` for all but a first part.
     """
 
     group: str
@@ -41,6 +45,7 @@ class Candidate:
     form: str
     rare: bool
     cell: str
+    tail: str = ""
 
 
 def candidates(concepts: Iterable[Concept], groups: tuple[str, ...]) -> dict[str, tuple[Candidate, ...]]:
@@ -100,6 +105,23 @@ class Reading:
     cells: frozenset[str]
 
 
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """What a spelling means that says two groups at once (*s/he*).
+
+    Attributes:
+        parts: number of letters and candidate of each part, in order.
+    """
+
+    parts: tuple[tuple[int, Candidate], ...]
+
+    def hits(self, start: int) -> Iterator[Hit]:
+        """The parts at a place of a text."""
+        for length, candidate in self.parts:
+            yield Hit(start, start + length, candidate)
+            start += length
+
+
 class Hit(NamedTuple):
     """A term at a place of a text, with the candidate that its spelling or the context chose.
 
@@ -117,7 +139,7 @@ class Hit(NamedTuple):
 
 
 #: What a spelling means: settled, to be settled by the context, or no term.
-Read = Callable[[str], "Candidate | Reading | None"]
+Read = Callable[[str], "Candidate | Reading | Combination | None"]
 
 
 class TermFinder:
@@ -132,11 +154,16 @@ class TermFinder:
         common: words that say nothing about whether a phrase is there.
         doubts: words beside which a text may be in another language.
         read: spelling of a term -> its candidate, its reading where one spelling has several, None to leave it alone.
+        names: those of the surfaces that count only with the capitals that they have here (*Our Father*).
     """
 
-    def __init__(self, surfaces: Iterable[str], common: Set[str], doubts: Set[str], read: Read) -> None:
+    def __init__(
+        self, surfaces: Iterable[str], common: Set[str], doubts: Set[str], read: Read, names: Iterable[str] = ()
+    ) -> None:
         lowered = {surface.lower() for surface in surfaces}
+        self._names = {name.lower(): name for name in names}
         self._pattern = compile_terms(lowered)
+        self._without_names = compile_terms(lowered - self._names.keys()) if self._names else self._pattern
         self._longer: dict[str, list[str]] = {}
         for surface in lowered:
             words = _WORD.findall(surface)
@@ -163,7 +190,8 @@ class TermFinder:
         found = [word for word in words if word in heads]
         if not found:
             return [], words, False
-        doubtful = "'" in text or not self._doubts.isdisjoint(found)
+        apostrophe = "'" in text
+        doubtful = apostrophe or not self._doubts.isdisjoint(found)
         if not self._rare.isdisjoint(found) and self._may_hold_longer(text, found):
             return self._search(text), words, doubtful
         hits, end = [], 0
@@ -171,7 +199,7 @@ class TermFinder:
             start = plain.find(f" {word} ", end)
             end = start + len(word)
             reading = self._read(text[start:end])
-            if reading is not None:
+            if reading is not None and not (apostrophe and _NAME_GOES_ON.match(text, end)):
                 hits.append(Hit(start, end, reading))
         return _in_prose(text, hits), words, doubtful
 
@@ -184,16 +212,36 @@ class TermFinder:
         return False
 
     def _search(self, text: str) -> list[Hit]:
-        lower = lower_case(text)
-        spans = [match.span() for match in self._pattern.finditer(lower)]
-        hits = [Hit(start, end, self._read(text[start:end])) for start, end in spans]
+        hits = [Hit(start, end, self._read(text[start:end])) for start, end in self.spans(text)]
         return _in_prose(text, [hit for hit in hits if hit.candidate is not None])
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Start and end of every surface of a text, whether it is read or left alone."""
+        lower, place = lower_case(text), 0
+        while match := self._pattern.search(lower, place):
+            name = self._names.get(match.group().replace("’", "'"))
+            if name and not _has_capitals_of(text[match.start() : match.end()], name):
+                match = self._without_names.search(lower, match.start())
+                if not match:
+                    return
+            yield match.span()
+            place = match.end()
+
+    def kept(self, text: str, hits: Iterable[Hit]) -> list[str]:
+        """The surfaces of a text, as written, that are not among its hits."""
+        taken = {hit.start for hit in hits}
+        left = [Hit(start, end, None) for start, end in self.spans(text) if start not in taken]
+        return [text[hit.start : hit.end] for hit in _in_prose(text, left)]
 
 
 def _in_prose(text: str, hits: list[Hit]) -> list[Hit]:
     """The hits without those in what is no prose."""
     spans = no_prose(text) if hits else []
     return [hit for hit in hits if not touches(spans, hit.start, hit.end)] if spans else hits
+
+
+def _has_capitals_of(source: str, name: str) -> bool:
+    return all(letter.isupper() or not wanted.isupper() for letter, wanted in zip(source, name, strict=True))
 
 
 def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:
@@ -209,7 +257,7 @@ def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
         for letter in surface.lower():
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_])(?!_{{1,2}}[^\W_])")
+    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_]|{_GOES_ON})(?!_{{1,2}}[^\W_])")
 
 
 def _branch(node: dict[str, dict]) -> str:  # type: ignore[type-arg]

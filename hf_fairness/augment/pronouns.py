@@ -38,6 +38,8 @@ CLAUSE_SUBJECTS = en.PRONOUNS | en.DETERMINERS
 _ADJECTIVE_LIKE = ("ing", "al", "ed", "ous", "ful", "ive", "ic", "y", "est", "er", "s")
 _NO_BOUNDARY = frozenset("$£€#@<&")
 _SIGNS_BETWEEN = frozenset({"/", "&"})
+_LINKS = frozenset({"/", "&", "and", "or"})
+_ALONE = frozenset({"hers", "mine", "yours", "theirs", "ours"})
 #: Words of a name that are looked at.
 _LONGEST_NAME = 12
 
@@ -254,6 +256,8 @@ def determiner_or_pronoun(scan: Scan, index: int, end: int) -> str:
     partner = _slash_partner(scan, index)
     if partner is not None:
         return DETERMINER
+    if scan.low(index + 1) in _LINKS and scan.low(index + 2) in _ALONE:  # his/hers, His & Hers
+        return PRONOUN
     follower = index + 1 + _bracketed(scan, index)
     if scan.low(follower) in _SIGNS_BETWEEN or scan.low(follower) in ("(", "[") or scan.opens(follower):
         return DETERMINER

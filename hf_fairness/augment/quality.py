@@ -10,7 +10,7 @@ from typing import Any
 
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.attributes.names import with_names
-from hf_fairness.augment.contexts import CAPITAL
+from hf_fairness.augment.contexts import CAPITAL, THINGS
 from hf_fairness.augment.edits import parse_edits
 from hf_fairness.augment.engine import engine_for
 from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, group_from, objections
@@ -167,7 +167,7 @@ def _certainties(attribute: Attribute) -> dict[tuple[str, str], str]:
     """Term in lower case and its group -> key of :data:`CERTAINTY`; terms with one reading are left out."""
     names = {(name.lower(), group): "name" for pair in attribute.names for group, name in pair.names.items()}
     read_by_context = {
-        concept.id for concept in attribute.concepts if concept.when or not CAPITAL.issuperset(concept.keep)
+        concept.id for concept in attribute.concepts if concept.when or not (CAPITAL | THINGS).issuperset(concept.keep)
     }
     readings: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for group in attribute.groups:

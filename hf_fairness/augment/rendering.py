@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import agreement
+from hf_fairness.augment.capitals import match_case, opens_sentence
+from hf_fairness.augment.conjuncts import LONGEST_LINK, Change, collapse, said
 from hf_fairness.augment.edits import Edit, describe, dump_edits
 from hf_fairness.augment.lexicon import Candidate, Hit
 from hf_fairness.augment.prose import no_prose, touches
 from hf_fairness.augment.scan import Scan
 
-_LINK = re.compile(r"(?:['’]s?)? ?(?:/|\b(?:and|or)\b) ?")
-_LONGEST_LINK = len("'s and ")
-_LONGEST_ONE = len(" every ")
 _ARTICLE = re.compile(r"\b[Aa][Nn]?\s+$")
+_APOSTROPHES = ("'", "’")
+#: *(s)* after a singular.
+_PLURAL_MARK = re.compile(r"\((?:e?s|ren)\)(?!\w)", re.IGNORECASE)
+#: Quotation marks that open or close; an apostrophe after a plural closes one where more were opened.
+_QUOTE = re.compile(r"(?<!\w)(['‘])(?=\w)|(?<=\S)['’](?!\w)")
+_SENTENCE = 300  # characters before an apostrophe that are looked at
 
 
 def render(
@@ -41,22 +45,26 @@ def render(
     Returns:
         The new text and its edits, in order and without overlap.
     """
-    changes: list[tuple[int, int, str, str]] = []
+    changes: list[Change] = []
     for hit in hits:
         start, end, candidate = hit.start, hit.end, hit.candidate
         group = target.get(candidate.group)
         if group is None or group == candidate.group:
             continue
-        new, direction, _, steady = _counterpart(text[start:end], candidate, group)
+        source = said(text, hit)
+        new, direction, _, steady = _counterpart(source, candidate, group)
         if pronouns_as and group == NEUTRAL and candidate.concept.category == "pronoun":
-            new = match_case(text[start:end], candidate.form, pronouns_as[candidate.cell])
+            new = match_case(source, candidate.form, pronouns_as[candidate.cell])
+        if new[:1].islower() and source[0].isupper() and opens_sentence(text, start):
+            new = new[0].upper() + new[1:]
         verbs = plural and group == NEUTRAL and candidate.cell == "subject"
         if verbs or (not steady and _ARTICLE.search(text, max(0, start - 4), start)):
             scan = scan or Scan(text)
             changes += [(*change, direction) for change in _follow_ups(scan, hit, new, verbs=verbs)]
-        changes.append((start, _deletion_end(text, end) if not new else end, new, direction))
+        changes += [(*change, direction) for change in _endings(text, end, candidate, new, group)]
+        changes.append((start, _deletion_end(text, end) if not new else end, new + candidate.tail, direction))
     if len(hits) > 1:
-        changes = _collapse(text, hits, changes, target)
+        changes = collapse(text, hits, changes, target)
     return _apply(text, changes)
 
 
@@ -67,12 +75,12 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
     times as long as a plain dictionary swap, else 6.3 times. A test holds the two together.
     """
     written, records = "", ""
-    done, last, left, right = 0, -len(text) - _LONGEST_LINK, "", ""
+    done, last, left, right = 0, -len(text) - LONGEST_LINK, "", ""
     for start, end, candidate, _ in hits:
         source, group = text[start:end], candidate.group
         to = target.get(group, group)
         new, _, record, steady = _counterpart(source, candidate, to)
-        if not steady or (start - last <= _LONGEST_LINK and left != group and right == to):
+        if not steady or text.startswith("(", end) or (start - last <= LONGEST_LINK and left != group and right == to):
             rendered, edits = render(text, hits, scan, target)  # an article follows suit, or two terms become one
             return rendered, dump_edits(edits)
         last, left, right = end, group, to
@@ -90,36 +98,10 @@ def _counterpart(source: str, candidate: Candidate, group: str) -> tuple[str, st
     if group == candidate.group:
         return source, direction, "", True
     new = match_case(source, candidate.form, candidate.concept.forms[group][candidate.slot])
-    steady = bool(new) and group != NEUTRAL and not agreement.article_differs(source, new)
+    steady = bool(new) and group != NEUTRAL and not agreement.article_differs(source, new) and not candidate.tail
+    if candidate.concept.category != "pronoun":  # an ending or a capital may change too
+        steady = steady and _in_s(source) == _in_s(new) and not (new[0].islower() and source[0].isupper())
     return new, direction, describe(source, new, direction, ""), steady
-
-
-def match_case(source: str, form: str, new: str) -> str:
-    """Write a new form with the capitals of the source.
-
-    Args:
-        source: what stands in the text.
-        form: the source as the attribute file spells it.
-        new: the counterpart as the attribute file spells it.
-
-    Returns:
-        The counterpart: as the file spells it if the source was, in capitals if the source was, with a
-        capital first letter if the source had one.
-
-    Example:
-        >>> from hf_fairness.augment.rendering import match_case
-        >>> match_case("HER", "her", "his"), match_case("Aunt", "aunt", "uncle")
-        ('HIS', 'Uncle')
-    """
-    if source == form or not new:
-        return new
-    if len(source) > 1 and source.isupper():
-        return new.upper()
-    if source[0].isupper():
-        if source.istitle() and ("-" in new or " " in source):
-            return "".join(part[:1].upper() + part[1:] for part in re.split(r"([- ])", new))
-        return new[0].upper() + new[1:]
-    return new.lower() if source.islower() and not form.islower() else new
 
 
 def _follow_ups(scan: Scan, hit: Hit, new: str, *, verbs: bool) -> list[tuple[int, int, str]]:
@@ -134,11 +116,40 @@ def _follow_ups(scan: Scan, hit: Hit, new: str, *, verbs: bool) -> list[tuple[in
     return [change for change in changes if scan.in_prose(change[0], change[1])]
 
 
+def _in_s(word: str) -> bool:
+    return word[-1:] in ("s", "S")
+
+
+def _endings(text: str, end: int, candidate: Candidate, new: str, group: str) -> list[tuple[int, int, str]]:
+    """What becomes of a possessive ending, or of *(s)*, after a term: *ladies' room* is *gentlemen's room*."""
+    if candidate.concept.category == "pronoun" or not new:
+        return []
+    if text[end : end + 1] == "(" and candidate.cell == "singular" and (mark := _PLURAL_MARK.match(text, end)):
+        plural = candidate.concept.forms[group][1]
+        ending = f"({plural[len(new) :]})" if plural.lower().startswith(new.lower()) else f"/{plural}"
+        return [(end, mark.end(), ending)] if ending != mark.group() else []
+    if text[end : end + 1] not in _APOSTROPHES:
+        return []
+    after = text[end + 1 : end + 3]
+    if after[:1] in ("s", "S") and not after[1:].isalpha():
+        alone = candidate.cell == "plural" and _in_s(new) and not _in_s(text[end - 1])
+        return [(end + 1, end + 2, "")] if alone else []
+    if after[:1].isalpha() or not _in_s(text[end - 1]) or _in_s(new) or _closes_quotation(text, end):
+        return []
+    return [(end + 1, end + 1, "S" if new.isupper() else "s")]
+
+
+def _closes_quotation(text: str, place: int) -> bool:
+    """Whether an apostrophe ends a quotation that began before it."""
+    signs = _QUOTE.findall(text, max(0, place - _SENTENCE), place)
+    return sum(map(bool, signs)) * 2 > len(signs)
+
+
 def _deletion_end(text: str, end: int) -> int:
     return end + 1 if text[end : end + 1] in (" ", "-") else end
 
 
-def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str, list[Edit]]:
+def _apply(text: str, changes: Iterable[Change]) -> tuple[str, list[Edit]]:
     pieces: list[str] = []
     edits: list[Edit] = []
     done = 0
@@ -146,7 +157,7 @@ def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str
         source = text[start:end]
         if start < done or source == new:
             continue
-        if not new and not text[:start].strip():  # a deleted first word hands on its capital
+        if not new and opens_sentence(text, start):  # a deleted first word hands on its capital
             follower = text[end : end + 1]
             if follower.islower() and source[:1].isupper() and not touches(no_prose(text), end, end + 1):
                 new, end = follower.upper(), end + 1
@@ -155,54 +166,3 @@ def _apply(text: str, changes: Iterable[tuple[int, int, str, str]]) -> tuple[str
         edits.append(Edit(start, end, source, new, direction))
         done = end
     return "".join(pieces) + text[done:], edits
-
-
-def _collapse(
-    text: str, hits: Sequence[Hit], changes: list[tuple[int, int, str, str]], target: Mapping[str, str]
-) -> list[tuple[int, int, str, str]]:
-    """Join *he or she* -> *they*, *men and women* -> *people* where both sides come out the same."""
-    written = {change[0]: change for change in changes}
-    merged: list[tuple[int, int, str, str]] = []
-    for first, second in itertools.pairwise(hits):
-        if second.start - first.end > _LONGEST_LINK:
-            continue
-        between = text[first.end : second.start]
-        if not _LINK.fullmatch(between) or first.candidate.group == second.candidate.group:
-            continue
-        left = written.get(first.start, (first.start, first.end, text[first.start : first.end], ""))
-        right = written.get(second.start, (second.start, second.end, text[second.start : second.end], ""))
-        if left[2].lower() != right[2].lower() or not (left[3] or right[3]):
-            continue
-        new, cell = left[2], first.candidate.cell
-        if "and" in between and cell == "singular":
-            group = target.get(first.candidate.group, first.candidate.group)
-            form = first.candidate.concept.forms[group][1]
-            before = text[max(0, first.start - _LONGEST_ONE) : first.start].lower()
-            if before.endswith((" a ", " an ", " one ", " each ", " every ")) or not form:
-                continue
-            new = match_case(text[first.start : first.end], first.candidate.form, form)
-        elif "and" in between and cell == "any" and new:
-            continue
-        written.pop(second.start, None)
-        end = max(right[1], second.end)
-        written[first.start] = (first.start, end, new, left[3] or right[3])
-        merged.append(written[first.start])
-    return _without_parts(changes, merged) if merged else changes
-
-
-def _without_parts(
-    changes: list[tuple[int, int, str, str]], merged: list[tuple[int, int, str, str]]
-) -> list[tuple[int, int, str, str]]:
-    """The changes with those that were merged in the place of those that begin inside them."""
-    kept: list[tuple[int, int, str, str]] = []
-    ordered, place = sorted(changes), 0
-    for span in merged:
-        while place < len(ordered) and ordered[place][0] < span[0]:
-            kept.append(ordered[place])
-            place += 1
-        while place < len(ordered) and ordered[place][0] < span[1]:
-            place += 1
-        while kept and span[0] <= kept[-1][0] < span[1]:
-            kept.pop()
-        kept.append(span)
-    return kept + ordered[place:]

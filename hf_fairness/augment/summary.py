@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ def summarize(
         ``without_terms``, ``empty``, ``missing`` (None, NaN), ``other_language``: the rest; the five add up to ``n``.
         ``mixed``: texts with terms of more than one group (of ``with_terms``).
         ``terms``: group -> number of terms.
+        ``kept``: phrase in lower case -> how often it was left alone, as an idiom (*mother tongue*), a thing (*male*
+        of a connector) or part of a name (*Burger King*); the commonest first.
 
     Raises:
         TypeError: neither texts nor a data set; or a text is none, and the message holds its position.
@@ -44,12 +47,15 @@ def summarize(
         >>> counts = summarize(["She left.", "Rain.", ""])
         >>> counts["with_terms"], counts["without_terms"], counts["empty"], counts["terms"]
         (1, 1, 1, {'male': 0, 'female': 1})
+        >>> summarize(["His mother tongue.", "Her mother."])["kept"]
+        {'mother tongue': 1}
     """
     value = load_attribute(attribute)
     engine = engine_for(value, names)
     in_language = LANGUAGES[value.language]
     counts = dict.fromkeys(("n", "with_terms", "without_terms", "empty", "missing", "other_language", "mixed"), 0)
     terms = dict.fromkeys(value.group_names, 0)
+    kept = Counter[str]()
     for i, text in enumerate(_texts_of(texts, column)):
         counts["n"] += 1
         if is_missing(text):
@@ -59,6 +65,7 @@ def summarize(
             counts["empty"] += 1
             continue
         hits = engine.find(text)[0]
+        kept.update(engine.kept(text, hits))
         if hits:
             counts["with_terms"] += 1
             counts["mixed"] += len({hit.candidate.group for hit in hits}) > 1
@@ -73,7 +80,7 @@ def summarize(
             FairnessWarning,
             stacklevel=2,
         )
-    return {**counts, "terms": terms}
+    return {**counts, "terms": terms, "kept": dict(kept.most_common())}
 
 
 def _texts_of(data: Any, column: str | None) -> Iterable[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import warnings
@@ -213,6 +214,8 @@ def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Publish
 
 #: Most different reasons that a card lists.
 _REASONS = 10
+#: Phrases that were left alone, of which a summary tells the commonest.
+_PHRASES = 10
 #: Longest text of an example.
 _EXAMPLE = 400
 
@@ -292,7 +295,11 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
-    return {words: found[key] for words, key in _TERMS.items()}
+    counts = {words: found[key] for words, key in _TERMS.items()}
+    if kept := found["kept"]:
+        commonest = dict(itertools.islice(kept.items(), _PHRASES))
+        counts["left as idioms, things or names"] = {"all": sum(kept.values()), **commonest}
+    return counts
 
 
 def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool]) -> dict[str, str]:

@@ -228,6 +228,10 @@ def broken(change) -> dict:
             r"inherent\[0\].group",
         ),
         (lambda c: c.update(names={"source": "s", "year": "1990", "pairs": []}), "names.year"),
+        (lambda c: c.update(combined=[{"parts": ["c/", "mug"], "words": ["cup", "jug"]}]), r"combined\[0\].words\[1\]"),
+        (lambda c: c.update(combined=[{"parts": ["c/"], "words": ["cup", "mug"]}]), r"combined\[0\].parts"),
+        (lambda c: c.update(together=[{"small": ["cup"], "large": ["jug"]}]), r"together\[0\].large"),
+        (lambda c: c.update(together=[{"small": ["cup"]}]), r"together\[0\].large"),
         (lambda c: c.update(paradigms=[{"id": "it"}]), r"paradigms\[0\]"),
     ],
 )

@@ -238,6 +238,7 @@ def test_summary_counts_what_is_left_alone():
         "other_language": 7,
         "mixed": 21,
         "terms": {"male": 42, "female": 28},
+        "kept": {},
     }
     with pytest.raises(TypeError, match="at position 1, got int"):
         summarize(["x", 3])
@@ -264,7 +265,7 @@ CORPUS = Dataset.from_dict({"text": ["She left.", None, "", "He ran."], "label":
     ids=lambda data: type(data).__name__,
 )
 def test_summary_of_any_kind_of_data(data):
-    assert summarize(data) == {**COUNTED, "terms": {"male": 1, "female": 1}}
+    assert summarize(data) == {**COUNTED, "terms": {"male": 1, "female": 1}, "kept": {}}
 
 
 @pytest.mark.parametrize(
