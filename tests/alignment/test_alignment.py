@@ -77,7 +77,7 @@ def test_a_known_language_is_found(aligner):
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=5)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_every_target_word_has_at_most_one_link_in_range(pairs):
     source, target = [a for a, _ in pairs], [b for _, b in pairs]

@@ -76,7 +76,7 @@ def test_a_longer_span_on_request():
     assert substitute("a b c d e", "w x y z e", "a b c d") == ""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(*[st.text(alphabet="ab .,", max_size=12)] * 3)
 def test_substitution_can_be_taken_back(claim, negative, evidence):
     changed = substitute(claim, negative, evidence)

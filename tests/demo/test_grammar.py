@@ -56,7 +56,7 @@ def lexicon_of(lang: str) -> dict[str, set[str]]:
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(contents())
 def test_a_sentence_has_the_forms_of_its_own_gender_only(drawn):
     """The person's noun and all that agrees with it are of the gender of the pronoun, and the rest stays."""
@@ -82,7 +82,7 @@ def possessives(grammar, content: Content) -> set[str]:
     return {each.gender for each in things if each.gender} if "{a.his}" in content.pattern.target else set()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(contents())
 def test_sources_and_targets_are_of_about_one_length(drawn):
     """No pair is longer than the filters of the method allow (a ratio of 1.5)."""
@@ -93,7 +93,7 @@ def test_sources_and_targets_are_of_about_one_length(drawn):
         assert max(sides) / min(sides) <= 1.5, grammar.target(content, gender)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(contents())
 def test_target_index_is_the_noun(drawn):
     lang, content = drawn

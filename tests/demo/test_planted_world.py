@@ -56,7 +56,7 @@ def test_labels_are_true_by_another_rule(artefact):
             assert true_label(row["premise"], row["hypothesis"]) == gold, row
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(["marker", "negation"]), st.floats(0, 1), st.floats(0, 1))
 def test_labels_are_true_for_any_seed(seed, artefact, strength, denied):
     options = {"artefact": artefact, "artefact_strength": strength, "denied_rate": denied}

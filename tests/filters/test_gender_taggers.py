@@ -224,7 +224,7 @@ TEXTS = st.lists(st.lists(st.text(alphabet="Derinßäамиклשהתאבةنا'
 
 @pytest.mark.parametrize(("lang", "kind"), every_tagger())
 @given(sentences=TEXTS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_batch_is_tagged_as_one_by_one(lang: str, kind: str, sentences: list[list[str]]) -> None:
     tagger = gender_tagger(lang, kind)
     found = tagger.genders(sentences)

@@ -6,7 +6,7 @@ import json
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.attributes import load_attribute
@@ -96,7 +96,6 @@ def test_the_good_half_of_an_answer_is_used():
     assert "confidence 7" in parsed.problem
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(texts, texts, texts, st.floats(0, 1)), min_size=1, max_size=4), st.text(string.ascii_letters))
 def test_any_text_goes_round(rows, prose):
     items = [{"variants": dict(zip(NAMES, row[:3], strict=True)), "confidence": row[3]} for row in rows]
@@ -107,14 +106,12 @@ def test_any_text_goes_round(rows, prose):
         ] == rows
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from('{}[]",:`\n rewites012\\<tihnk>')))
 def test_no_text_is_an_error(said):
     parsed = parse_answer(said, 2, NAMES)
     assert bool(parsed.problem) == (len(parsed.rewrites) < 2)
 
 
-@settings(deadline=None)
 @given(texts, texts, texts)
 def test_edits_lead_to_the_variants(text, one, other):
     gender = load_attribute("gender")

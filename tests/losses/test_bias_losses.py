@@ -52,7 +52,7 @@ def grad(loss, logits):
     return torch.autograd.grad(loss, logits, retain_graph=True)[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.floats(0, 3), st.floats(0, 3))
 def test_values_and_gradients_are_those_of_the_formulas(seed, classes, alpha, gamma):
     logits, labels, bias, teacher = rows(seed, classes)
@@ -106,7 +106,7 @@ def test_numbers_on_paper():
     assert flat[0, 0].item() == pytest.approx(0.75)  # sqrt(.9) / (sqrt(.9) + sqrt(.1))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0, 5))
 def test_a_uniform_bias_model_leaves_plain_cross_entropy(seed, classes, alpha):
     logits, labels, *_ = rows(seed, classes)
@@ -197,7 +197,7 @@ def test_the_other_models_get_no_gradient():
     assert logits.grad.abs().max() > 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.permutations(range(4)))
 def test_order_of_rows_does_not_matter_and_reductions_agree(seed, order):
     logits, labels, bias, teacher = rows(seed)

@@ -89,7 +89,7 @@ def test_gradient_closes_the_gap():
     assert after < start
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(hnp.arrays("float64", (3, 4, 2), elements=st.floats(-3, 3)), st.permutations(range(4)))
 def test_loss_is_never_negative_and_ignores_order(values, order):
     groups, neutral = [torch.from_numpy(v) for v in values[:2]], torch.from_numpy(values[2])
@@ -101,7 +101,7 @@ def test_loss_is_never_negative_and_ignores_order(values, order):
         assert one[part].item() == pytest.approx(other[part].item(), abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0.1, 10), st.integers(0, 100))
 def test_mean_width_makes_the_bias_part_free_of_scale(scale, seed):
     generator = torch.Generator().manual_seed(seed)

@@ -86,7 +86,7 @@ def scored():
     return model, options, logits_of(model, TEXTS, **options), grand(model, TEXTS, LABELS, **options)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, len(TEXTS) - 1), min_size=1, max_size=6), st.integers(1, 4))
 def test_scores_go_with_their_rows(order, size):
     model, options, logits, norms = scored()

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 from datasets import Dataset, DatasetDict
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.augment import CounterfactualAugmentation, CounterfactualSwap, SwapQuality
@@ -85,7 +85,6 @@ def test_labels_may_be_absent_where_nobody_asks():
 WORDS = st.sampled_from(["he", "she", "his sister", "the king", "rain", "a dog", "ran", "Mrs", "blue"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=12))
 def test_both_layouts_agree_on_any_texts(texts):
     rows = {"text": texts, "label": [0] * len(texts)}

@@ -232,7 +232,7 @@ def test_an_encoder_is_refused(pair):
         translate(encoder, pair[1], ["a"])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 3)), max_size=40), st.integers(1, 6), st.integers(1, 60))
 def test_every_row_is_in_one_batch_within_the_limits(rows, batch_size, batch_tokens):
     lengths, limits = [row[0] for row in rows], [row[1] for row in rows]

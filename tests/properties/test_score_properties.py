@@ -26,7 +26,7 @@ def _quick(x, y, a, b):
     return seat_test(x, y, a, b, n_samples=300, n_bootstrap=20)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS, some.floats(1e-3, 1e3))
 def test_seat_ignores_order_scale_and_rotation(seed, scale):
     x, y, a, b = _vectors(seed, 4, 5, 6)
@@ -38,7 +38,7 @@ def test_seat_ignores_order_scale_and_rotation(seed, scale):
         assert other[key] == pytest.approx(plain[key], abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_seat_changes_sign_with_its_sets(seed):
     x, y, a, b = _vectors(seed, 4, 5, 6)
@@ -48,7 +48,7 @@ def test_seat_changes_sign_with_its_sets(seed):
     assert abs(d) <= 2.0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_exact_p_is_near_sampled_p(seed):
     x, y = _vectors(seed, 2, 7)
@@ -58,7 +58,7 @@ def test_exact_p_is_near_sampled_p(seed):
     assert abs(exact.p_value - sampled.p_value) < 5 * np.sqrt(exact.p_value / 3000) + 1e-3
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(arrays(np.float64, 4, elements=VALUES), arrays(np.float64, 4, elements=VALUES))
 def test_permutation_ignores_a_shift_and_never_gives_zero(x, y):
     plain = permutation_test(x, y)
@@ -69,7 +69,7 @@ def test_permutation_ignores_a_shift_and_never_gives_zero(x, y):
     assert forward.p_value + backward.p_value >= 1.0  # ties are in both
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(arrays(np.float64, (6, 2), elements=VALUES))
 def test_single_value_clusters_are_no_clusters(values):
     x, y = values.T
@@ -78,7 +78,7 @@ def test_single_value_clusters_are_no_clusters(values):
     assert mean_interval(x, clusters=labels) == pytest.approx(mean_interval(x))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS, some.integers(2, 4), some.floats(1e-3, 1e3))
 def test_cced_bounds_order_and_scale(seed, groups, scale):
     names = ["neutral", *"abcd"[:groups]]
@@ -94,7 +94,7 @@ def test_cced_bounds_order_and_scale(seed, groups, scale):
     assert shuffled["cced"] == pytest.approx(plain["cced"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_equal_distances_give_no_cced(seed):
     centre, step = _vectors(seed, 2, 5, 3)
@@ -102,7 +102,7 @@ def test_equal_distances_give_no_cced(seed):
     assert result["cced"] == pytest.approx(0.0, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_rank_correlation_sees_order_only(seed):
     x, y = _vectors(seed, 2, 12)
@@ -112,7 +112,7 @@ def test_rank_correlation_sees_order_only(seed):
     assert (np.abs(draws) <= 1.0).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_associations_are_bounded_and_linear_in_the_sets(seed):
     texts, a, b = _vectors(seed, 3, 6, 4)

@@ -36,27 +36,27 @@ def sentences(terms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.lists(piece, min_size=1, max_size=12).map("".join).map("the {}".format)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(sentences(invertible))
 def test_swapping_twice_is_the_identity_on_invertible_terms(text):
     assert swap(swap(text)) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(invertible, shape)
 def test_an_invertible_term_keeps_its_shape(term, form):
     source = f"the {form(term)} here"
     assert swap(swap(source)) == source
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sentences(single))
 def test_signs_and_spacing_are_kept(text):
     other = swap(text)
     assert re.sub(r"[\w'’-]+", "", other) == re.sub(r"[\w'’-]+", "", text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sentences(every_term))
 def test_variants_say_one_group_each_and_follow_from_the_edits(text):
     row = GroupVariants("t")({"t": text})
@@ -67,14 +67,14 @@ def test_variants_say_one_group_each_and_follow_from_the_edits(text):
         assert row["male"] == row["female"] == row["neutral"] == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=80))
 def test_any_text_is_survived(text):
     for result in (swap(text), neutralize(text), *group_variants(text).values()):
         assert isinstance(result, str)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sentences(invertible))
 def test_a_variant_is_a_fixed_point(text):
     variants = group_variants(text)
@@ -82,7 +82,7 @@ def test_a_variant_is_a_fixed_point(text):
         assert group_variants(variants[name])[name] == variants[name]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sentences(invertible))
 def test_neutral_forms_are_neutral(text):
     lowered = text.lower()

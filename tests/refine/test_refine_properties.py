@@ -15,7 +15,7 @@ from hf_fairness.refine import balance, compensate, random_subtract, replace, sp
 TEXTS = ("He ran.", "She ran.", "Rain.", "A man saw his aunt.", "The actress left.", "")
 ROWS = st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from((0.0, 0.1, 0.2, 0.5, 0.9))), min_size=1, max_size=25)
 LEVELS = st.sampled_from((1, 50, 90, 95, 99.9))
-SETTINGS = settings(max_examples=40, deadline=None)
+SETTINGS = settings(max_examples=40)
 
 
 def setup_module():

@@ -77,7 +77,7 @@ def naive(rows, expected):
 TEXTS = st.lists(st.tuples(st.text(alphabet="abc ", max_size=6), st.integers(0, 2)), min_size=2, max_size=30)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXTS, st.sampled_from(["labels", "uniform"]))
 def test_the_table_is_that_of_a_plain_loop(pairs, expected):
     rows = single([text for text, _ in pairs], [label for _, label in pairs])
@@ -161,7 +161,7 @@ def plain_filter(rows, test, limit, batch_size, seed):
     return sorted(kept)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXTS, st.integers(1, 7), st.sampled_from(["labels", "uniform"]), st.integers(0, 3))
 def test_the_filter_is_that_of_a_plain_loop(pairs, batch_size, expected, seed):
     rows = single([text for text, _ in pairs], [label for _, label in pairs])

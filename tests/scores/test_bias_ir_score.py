@@ -134,7 +134,7 @@ def test_change_between_two_models():
     assert (same["male_ratio_change"], same["male_ratio_change_p_value"]) == (0.0, 1.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from("xyz")), min_size=1, max_size=12))
 def test_properties(rows):
     male, female, topics = (list(column) for column in zip(*rows, strict=True))

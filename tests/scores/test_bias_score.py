@@ -74,7 +74,7 @@ def test_sign_puts_the_second_group_on_the_positive_side():
 
 
 @given(arrays(np.float64, (7, 4), elements=NUMBERS), st.floats(0.01, 100.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_direction_ignores_order_and_scale(differences, factor):
     assume(np.abs(differences).max() > 1e-3)
     found = direction_of(differences)
@@ -111,7 +111,7 @@ def test_importance_of_max_pooling_counts_the_wins():
 
 
 @given(arrays(np.float64, (6, 5), elements=NUMBERS), st.lists(st.integers(-1, 2), min_size=6, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_contributions_add_up_to_the_mean_and_the_score_to_its_cosine(tokens, words):
     pooled, direction = tokens.mean(axis=0), np.arange(1.0, 6.0)
     parts = mean_pool_contributions(tokens, words, 3)
@@ -135,7 +135,7 @@ def test_a_mean_of_zeros_has_no_importance():
     st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1), st.booleans()), max_size=12),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sums_are_signed_bounded_and_free_of_order(words, random):
     def of(rows):
         columns = list(zip(*rows, strict=True)) or [(), (), ()]

@@ -117,7 +117,7 @@ def test_interval_of_rows_is_that_of_a_binomial():
 LABEL = st.sampled_from(["e", "n", "c"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(LABEL, LABEL, st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=15))
 def test_properties(rows):
     guesses, gold, kinds, clusters = (list(column) for column in zip(*rows, strict=True))

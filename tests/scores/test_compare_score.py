@@ -51,7 +51,7 @@ def test_right_and_wrong_answers_are_mcnemars_exact_test():
     assert low < 0.12 < high
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(some.integers(0, 60), some.integers(0, 60))
 def test_exact_for_many_items_of_few_kinds(first, second):
     a, b = [1.0] * first + [0.0] * second + [1.0], [0.0] * first + [1.0] * second + [1.0]
@@ -114,7 +114,7 @@ def test_chunks_do_not_change_the_exact_result(monkeypatch):
     assert paired_comparison(a, b, **QUICK)["p_value"] == pytest.approx(whole["p_value"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(some.integers(0, 2**31))
 def test_changing_sides_changes_the_sign_only(seed):
     a, b = np.random.default_rng(seed).integers(0, 2, (2, 25)).astype(float)

@@ -42,7 +42,7 @@ def test_ties_are_found_at_three_decimals_as_published():
     assert preferences(scores, decimals=1).tolist() == [0, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_shares_add_up_and_order_does_not_matter(pairs, random):
     result = score(pairs)

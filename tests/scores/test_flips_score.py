@@ -39,7 +39,7 @@ def test_three_versions_on_paper():
     assert result["counterfactual_equalized_odds"] == 0.5
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_rows_that_did_not_change_are_as_good_as_absent(seed):
     rng = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def test_rows_that_did_not_change_are_as_good_as_absent(seed):
     assert whole == kept
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_bounds_and_exchange_of_versions(seed):
     rng = np.random.default_rng(seed)

@@ -25,7 +25,7 @@ def _random(seed, k, n=120):
     return predictions, references, np.array([f"group {group}" for group in groups])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, some.integers(2, 5))
 def test_fairlearn_agrees(seed, k):
     fairlearn = pytest.importorskip("fairlearn.metrics")
@@ -51,7 +51,7 @@ def test_fairlearn_agrees(seed, k):
     assert odds["equalized_odds"] == pytest.approx(np.mean(halves))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS, some.integers(2, 5))
 def test_rates_and_sums_of_distances_are_those_of_a_plain_loop(seed, k):
     predictions, references, groups = _random(seed, k)
@@ -74,7 +74,7 @@ def test_rates_and_sums_of_distances_are_those_of_a_plain_loop(seed, k):
 
 
 @QUIET
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, some.integers(2, 4))
 def test_order_of_rows_and_names_of_labels_change_nothing(seed, k):
     predictions, references, groups = _random(seed, k, 60)
@@ -184,7 +184,7 @@ def test_clusters_of_one_row_are_no_clusters():
             assert single[key] == value, key
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SEEDS, some.integers(1, 4))
 def test_auc_is_scikit_learns(seed, digits):
     sklearn = pytest.importorskip("sklearn.metrics")

@@ -30,7 +30,7 @@ def test_one_test_and_none():
     assert holm([]) == benjamini_hochberg([]) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(P_VALUES)
 def test_raw_up_to_benjamini_hochberg_up_to_holm_up_to_bonferroni(p_values):
     raw, fdr, family = np.array(p_values), np.array(benjamini_hochberg(p_values)), np.array(holm(p_values))
@@ -41,7 +41,7 @@ def test_raw_up_to_benjamini_hochberg_up_to_holm_up_to_bonferroni(p_values):
     assert (family <= 1.0).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(P_VALUES, some.randoms(use_true_random=False))
 def test_order_is_kept_and_does_not_matter(p_values, random):
     order = list(range(len(p_values)))
@@ -53,7 +53,7 @@ def test_order_is_kept_and_does_not_matter(p_values, random):
         assert by_size == sorted(by_size)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(P_VALUES)
 def test_benjamini_hochberg_is_scipys(p_values):
     assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values).tolist())

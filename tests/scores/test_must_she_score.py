@@ -19,7 +19,7 @@ def counts(draw):
     return [terms, found, correct, draw(st.integers(found - correct, found))]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(counts(), st.sampled_from("FM")), min_size=1, max_size=20))
 def test_groups_add_up_to_the_whole(rows):
     table, labels = [row for row, _ in rows], [label for _, label in rows]

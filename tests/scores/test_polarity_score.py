@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from datasets import Dataset
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_fairness.attributes import load_attribute
@@ -48,7 +48,6 @@ def test_rule_made_variants_have_their_polarity():
 WORDS = ["he", "she", "church", "mosque", "rabbi", "priest", "synagogue", "imam", "rain"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from(WORDS)), min_size=1, max_size=6), st.sampled_from(["gender", "religion"]))
 def test_agrees_with_the_polarity_of_the_attribute(texts, name):
     attribute = load_attribute(name)

@@ -34,7 +34,7 @@ def test_change_is_found_with_the_promised_power():
     assert 0.78 <= found <= 0.82, found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(some.integers(20, 5000), some.integers(20, 5000), some.floats(0.0, 1.0))
 def test_gap_is_symmetric_and_falls_with_rows(n_first, n_second, rate):
     gap = minimal_detectable_gap(n_first, n_second, rate=rate)

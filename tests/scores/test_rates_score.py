@@ -55,7 +55,7 @@ def test_equal_clusters_are_counted_together():
     assert sums.std() == pytest.approx(2 * np.sqrt(100 * 0.25), rel=0.03)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(some.integers(0, 2**31))
 def test_order_of_rows_changes_nothing(seed):
     rng = np.random.default_rng(seed)

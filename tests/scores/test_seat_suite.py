@@ -65,7 +65,7 @@ def test_detectable_effect_on_paper():
     assert found == pytest.approx(expected, abs=1e-4)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     sides=some.integers(2, 6).flatmap(lambda n: arrays(np.float64, (2, 2 * n), elements=some.floats(-1, 1, width=32))),
     scale=some.floats(0.01, 100),

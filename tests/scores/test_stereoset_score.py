@@ -69,7 +69,7 @@ def test_one_term_has_no_interval():
     assert score([(3, 2, 1, "a", "x"), (3, 2, 1, "b", "x")], n_bootstrap=0)["icat_ci95"] is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ITEMS, st.randoms(use_true_random=False))
 def test_order_and_scale_do_not_matter(items, random):
     result = score(items)

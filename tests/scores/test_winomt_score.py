@@ -65,7 +65,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(GENDERS), st.sampled_from((*GENDERS, 
 
 
 @pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(PAIRS, st.randoms(use_true_random=False), st.sampled_from(["exact", "original"]))
 def test_order_of_rows_and_of_groups(pairs, random, rounding):
     first = winomt(rows_of(pairs), rounding=rounding, n_bootstrap=0)
@@ -82,7 +82,7 @@ def test_order_of_rows_and_of_groups(pairs, random, rounding):
 
 
 @pytest.mark.filterwarnings("ignore::hf_fairness.utils.FairnessWarning")
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(PAIRS)
 def test_agrees_with_scikit_learn(pairs):
     metrics = pytest.importorskip("sklearn.metrics")

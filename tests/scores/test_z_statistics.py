@@ -16,7 +16,7 @@ from hf_fairness.scores.z_statistics import z_statistics, z_threshold
 COUNTS = st.lists(st.lists(st.integers(0, 500), min_size=3, max_size=3), min_size=1, max_size=5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(COUNTS, st.sampled_from([[1 / 3] * 3, [0.5, 0.3, 0.2], [0.9, 0.05, 0.05]]))
 def test_values_are_those_of_the_formula_and_of_chi_squared(counts, expected):
     found = z_statistics(counts, expected)
@@ -52,7 +52,7 @@ def test_threshold_is_that_of_bonferroni():
             z_threshold(level, n)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 3000), st.floats(0, 1))
 def test_share_interval_is_wilsons(n, share):
     hits = round(n * share)

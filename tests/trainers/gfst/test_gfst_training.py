@@ -249,7 +249,7 @@ def test_settings_out_of_range_are_named(config, changes, message):
 weights = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(weights, st.integers(1, 12))
 def test_the_mean_of_equal_checkpoints_is_the_checkpoint(tmp_path_factory, values, n):
     folder = tmp_path_factory.mktemp("equal")
@@ -280,7 +280,7 @@ def test_checkpoints_of_other_models_are_not_averaged(tmp_path):
             average_weights(folders)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(1, 60), max_size=200), st.integers(1, 9), st.integers(0, 3))
 def test_groups_hold_every_row_once(lengths, step_rows, epoch):
     sampler = LengthGroups(lengths, step_rows, seed=1)

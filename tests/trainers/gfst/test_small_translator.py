@@ -36,7 +36,7 @@ def test_every_text_comes_back(bpe, text):
     assert bpe.unk_token_id not in bpe(text)["input_ids"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     text=st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C", "M")), min_size=1)).map(" ".join)
 )

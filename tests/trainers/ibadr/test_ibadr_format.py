@@ -21,7 +21,7 @@ def layout(n_texts=2, n_indicators=3):
     return SampleFormat(copy.deepcopy(TOKENIZER), n_labels=2, n_texts=n_texts, n_indicators=n_indicators)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4))
 def test_what_is_written_is_read(rows):
     form = layout()
