@@ -6,12 +6,15 @@ from collections.abc import Callable, Collection
 
 from hf_fairness.augment import english as en
 from hf_fairness.augment.agreement import base_form, third_person
+from hf_fairness.augment.headlines import verb_like
 from hf_fairness.augment.scan import Scan
 
 #: Words that stand in every text.
 FUNCTION_WORDS = en.DETERMINERS | en.PREPOSITIONS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
 #: Words that no name goes on with, whatever their capital.
 _NO_SURNAMES = FUNCTION_WORDS | en.PARTICLES
+#: Nouns that are the subject where a verb with a capital follows: *smart Women Lie*.
+_SUBJECTS = frozenset({"men", "women", "boys", "girls", "ladies", "gentlemen", "guys", "gals"})
 _QUOTES = frozenset('"“”')
 _BETWEEN_CONNECTORS = frozenset({"to", "and", "or", "is", "are", "has", "a", "an", "the", "on", "one", "with", "from"})
 _NEAR = 20  # words beside a word that may be of a game
@@ -31,15 +34,15 @@ def _name_like(scan: Scan, index: int) -> bool:
 def _common(scan: Scan, index: int) -> bool:
     """Whether a sentence-initial capital is no evidence of a name."""
     word = scan.lower[index]
-    return word.endswith(("ly", "ing", "ed")) or word in en.INITIAL_WORDS
+    return word in en.INITIAL_WORDS or (word.endswith(("ly", "ing", "ed")) and word not in en.GIVEN_NAMES)
 
 
 def _after_name(scan: Scan, start: int, end: int) -> bool:
     index = scan.at(start)
-    if not scan.text[start].isupper() or scan.in_headline(index):
+    if not scan.text[start].isupper() or start > scan.starts[index]:  # small, or inside a hyphenated word
         return False
-    if start > scan.starts[index]:  # inside a hyphenated word
-        return False
+    if scan.in_headline(index):
+        return scan.adjacent(index - 1) and scan.low(index - 1) in en.GIVEN_NAMES
     if _quoted_title(scan, index):
         return True
     if scan.low(index - 2) in ("a", "an", "my", "your", "his", "her"):  # "a Good Dad"
@@ -59,7 +62,10 @@ def _quoted_title(scan: Scan, index: int) -> bool:
 
 
 def _before_name(scan: Scan, start: int, end: int) -> bool:
-    return _before_capital(scan, start, _NO_SURNAMES) and not scan.in_headline(scan.at(start))
+    index = scan.at(start)
+    if not _before_capital(scan, start, _NO_SURNAMES) or scan.in_headline(index):
+        return False
+    return not (scan.lower[index] in _SUBJECTS and verb_like(scan, index + 1))
 
 
 def _title_before(scan: Scan, start: int, end: int) -> bool:
@@ -103,7 +109,7 @@ def _capitalised(scan: Scan, start: int, end: int) -> bool:
 
 
 def _upper(scan: Scan, start: int, end: int) -> bool:
-    return scan.text[start:end].isupper() and not scan.in_capitals
+    return scan.text[start:end].isupper() and not scan.in_capitals(scan.at(start))
 
 
 def _digit_before(scan: Scan, start: int, end: int) -> bool:

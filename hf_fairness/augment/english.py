@@ -312,7 +312,7 @@ VERBS = BASE_VERBS | words(
 # --- small sets of single rules ---
 #: Words that often begin a sentence before a noun: their capital is no sign of a name.
 INITIAL_WORDS = words(
-    "dear poor old young little no yes hey oh hello hi well many most some few other both thank stop meet "
+    "dear poor old little no yes hey oh hello hi well many most some few other both thank stop meet "
     "like when black white american british single married elderly pregnant teenage local armed gay "
     "straight trans transgender middle-aged older younger former only our happy proud good great smart "
     "strong rich busy lucky two three four five"
@@ -342,6 +342,29 @@ PLAIN_BASE_VERBS = words(
 #: Words of four letters and more that headlines write small.
 SMALL_WORDS = words(
     "with from that this into over after than when about before under were have been will they their them your"
+)
+#: Verbs of headlines beyond those of `VERBS`: after another word they are more likely verbs than names.
+HEADLINE_VERBS = words(
+    "arrest back ban bite blast block bomb boost boycott bully cheat cite clash crash date dump eye flee free haul "
+    "honor honour invade jail kidnap land launch linger lose lust mock mourn nab oust outlive outrun pose quiz rally "
+    "rape rob rock sack save scream slam slap slay smile sneak snub sob spark spot stab star storm stun sue surge "
+    "swap target tease threaten top trap trick unveil urge visit win woo"
+)
+#: Frequent given names that are no common words.
+GIVEN_NAMES = words(
+    "aaron abigail adam alan albert alexander alexandra alfred alice amanda amy andrea andrew angela ann anna anne "
+    "anthony arthur ashley barbara benjamin bernard betty beverly beyonce billy bobby brandon brian britney bruce "
+    "bryan camilla carol carole caroline catherine charles charlotte chloe christine christopher craig cynthia daniel "
+    "danny david deborah debra denise dennis diana diane donald donna dorothy douglas edward edwin eileen elizabeth "
+    "ella elton emily emma eric ethan eugene evelyn frances fred gabriel gary gayle george gerald gloria gregory "
+    "hannah harold harry helen henry ian isabella jacob jacqueline james jamie jane janet jason jean jeffrey jennifer "
+    "jeremy jesse jessica jimmy joan joe john johnny jonathan jordan jose joseph joshua joyce juan judith judy julia "
+    "julie justin karen kate katherine kathleen keith kelly kenneth kenny kevin kimberly larry laura lauren lawrence "
+    "linda lisa logan louis louise lucy margaret maria marie marilyn martha martin mary matthew meghan melissa "
+    "michael michelle mohammed molly nancy natalie nathan nicholas nicole noah olivia pamela patricia patrick paul "
+    "peter philip polly rachel ralph randy raymond rebecca regina richard robert rodney roger ronald roy russell ruth "
+    "ryan sally samantha samuel sandra sara sarah scott sean sharon shirley sophia stephanie stephen steven susan "
+    "sylvia ted teresa theresa thomas timothy tony tyler victoria vincent virginia walter wayne william zara"
 )
 #: Titles whose full stop ends no sentence.
 ABBREVIATED_TITLES = words("mr mrs ms mx dr prof st sen rep gov gen col sgt lt capt")

@@ -144,7 +144,8 @@ class _View:
 
     def _name(self, start: int) -> bool:
         """Whether a capital at this place says that the word is part of a name (Chicago Bulls)."""
-        return not self._scan.title_case and not self._scan.initial(self._scan.at(start))
+        index = self._scan.at(start)
+        return not self._scan.in_headline(index) and not self._scan.initial(index)
 
     def _edited(self, start: int, end: int) -> bool:
         place = bisect.bisect_left(self._starts, end)  # edits do not overlap: of those that begin before, the last

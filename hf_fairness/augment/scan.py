@@ -6,16 +6,15 @@ import functools
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 
 from hf_fairness.augment import english as en
+from hf_fairness.augment.headlines import capitals_and_headlines
 from hf_fairness.augment.prose import Span, blanked, no_prose, touches
 
 TOKEN = re.compile(r"(\w++(?:['’\-‑]\w++)*+|[^\w\s])")
 _ENDS = frozenset(".!?;…")
 _OPENING = frozenset("\"“‘'([{«")
 _LEADING = frozenset("-–—*•·|:#")
-_BREAKS = frozenset("|·•")
 _CLOSING = frozenset("\"”’')]}»")
 
 
@@ -25,11 +24,6 @@ def lower_case(text: str) -> str:
     if len(lower) == len(text):
         return lower
     return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
-
-
-def _in_title_case(words: Sequence[str]) -> bool:
-    long = [word for word in words if len(word) > 3 and word[0].isalpha() and word not in en.SMALL_WORDS]
-    return len(long) >= 3 and sum([word[0].isupper() for word in long]) >= 0.9 * len(long)
 
 
 class Scan:
@@ -92,11 +86,6 @@ class Scan:
             ends[index] = index if self.is_end(index) else ends[index + 1]
         return ends
 
-    @functools.cached_property
-    def in_capitals(self) -> bool:
-        """Whether the whole text is in capitals."""
-        return self.text.isupper()
-
     def is_end(self, index: int) -> bool:
         """Whether the sentence ends at this token, or the text before it; *Mr.* ends none."""
         if not 0 <= index < len(self.lower):
@@ -132,23 +121,16 @@ class Scan:
         return gap.isspace() and "\n" not in gap
 
     @functools.cached_property
-    def _headline(self) -> int:
-        """Number of tokens, from the first on, that are in title case or in capitals; 0 for running text."""
-        if self.in_capitals or _in_title_case(self.words):
-            return len(self.words)
-        if _BREAKS.isdisjoint(self.words):
-            return 0
-        cut = next(k for k, word in enumerate(self.words) if word in _BREAKS)
-        return cut if cut >= 5 and _in_title_case(self.words[:cut]) else 0
+    def _headlines(self) -> tuple[bytearray, bytearray]:
+        return capitals_and_headlines(self)
 
-    @property
-    def title_case(self) -> bool:
-        """Whether the whole text is a headline."""
-        return 0 < self._headline == len(self.words)
+    def in_capitals(self, index: int) -> bool:
+        """Whether the token stands in a text, a line or a sentence in capitals."""
+        return bool(self._headlines[0][index])
 
     def in_headline(self, index: int) -> bool:
         """Whether the token stands in a headline in capitals or in title case: there, a capital says nothing."""
-        return index < self._headline
+        return bool(self._headlines[1][index])
 
     def sentence_has(self, index: int, sign: str) -> bool:
         """Whether the sentence that holds this token ends with a sign."""
