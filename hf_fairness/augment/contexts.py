@@ -239,6 +239,8 @@ def _named_after(scan: Scan, start: int, end: int) -> bool:
         word = scan.low(k)
         if not (scan.capital(k) or word in ("of", "'s")):
             return False
+        if scan.in_headline(index) and verb_like(scan, k):
+            return False  # "Queen Visits School"
         if word in en.NAMESAKES:
             return True
     return False
