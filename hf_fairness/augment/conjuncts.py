@@ -14,6 +14,8 @@ Change = tuple[int, int, str, str]
 
 _DETERMINER = r"(?:(?P<determiner>the|an?|my|your|our|their|some|no) )?"
 _LINK = re.compile(rf"(?P<ending>['’]s?)?(?P<sign> ?/ ?|,? (?:and|or|&) |, ){_DETERMINER}", re.IGNORECASE)
+#: The end of a list after the last term: *men, women and children*.
+_ENDS = re.compile(r"(?P<sign>,? (?:and|or|&) )", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(the|an?|my|your|our|their|some|no|one|each|every) $", re.IGNORECASE)
 _PLURAL_VERB = re.compile(r" (?:are|were|have|both|do|aren't|weren't)\b")
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -91,7 +93,7 @@ def _lists(text: str, hits: Sequence[Hit]) -> Iterator[tuple[list[Hit], list[_Li
             run.append(hit)
             links.append(link)
             continue
-        while links and links[-1].sign == ", ":  # "ladies, gentlemen": no list
+        while links and links[-1].sign == ", " and not _ENDS.match(text, run[-1].end):  # no list: "ladies, gentlemen"
             run.pop()
             links.pop()
         if links:
@@ -112,11 +114,13 @@ def _joined(
     text: str, run: Sequence[Hit], links: Sequence[_Link], written: Mapping[int, Change], target: Mapping[str, str]
 ) -> list[Change]:
     """The changes that replace those of a list; none where all its members stay apart."""
+    end = _ENDS.match(text, run[-1].end) if links[-1].sign == ", " else None
+    last = _Link(end[0], end["sign"], "") if end else links[-1]
     items = [_item(text, run[0], written)]
     kept: list[_Link] = []
     for hit, link in zip(run[1:], links, strict=True):
         item = _item(text, hit, written)
-        one = _merged(text, items[-1], item, link, links[-1], target)
+        one = _merged(text, items[-1], item, link, last, target)
         if one:
             items[-1] = one
         else:
@@ -125,14 +129,15 @@ def _joined(
     if len(items) == len(run):
         return []
     if all(link.sign != ", " for link in links):
-        return [item[:4] for item in items if item.size > 1]
-    last = links[-1].sign if len(items) > 2 else links[-1].sign.lstrip(",")
+        return [(item.start, item.end, item.new, item.direction) for item in items if item.size > 1]
     new = items[0].new
     for place, (item, link) in enumerate(zip(items[1:], kept, strict=True), 2):
-        determiner = link.text[len(link.text.rstrip()) :] if not link.determiner else f"{link.determiner} "
-        new += (last if place == len(items) else ", ") + determiner.lstrip() + item.new
+        closing = last.sign if len(items) > 2 else last.sign.lstrip(",")
+        new += closing if place == len(items) and not end else ", "
+        new += f"{link.determiner} {item.new}" if link.determiner else item.new
+    stop = items[-1].end + bool(end and end[0].startswith(",") and len(items) == 1)  # "people and children": no comma
     direction = next(item.direction for item in items if item.direction)
-    return [(items[0].start, items[-1].end, new, direction)]
+    return [(items[0].start, stop, new, direction)]
 
 
 def _item(text: str, hit: Hit, written: Mapping[int, Change]) -> _Item:

@@ -47,6 +47,8 @@ def _after_name(scan: Scan, start: int, end: int) -> bool:
         return True
     if scan.low(index - 2) in ("a", "an", "my", "your", "his", "her"):  # "a Good Dad"
         return False
+    if scan.low(index - 1) in en.BEFORE_TITLES:  # "Crown Prince"
+        return False
     return scan.adjacent(index - 1) and _name_like(scan, index - 1)
 
 
@@ -69,8 +71,17 @@ def _before_name(scan: Scan, start: int, end: int) -> bool:
 
 
 def _title_before(scan: Scan, start: int, end: int) -> bool:
-    """Like `_before_name`, for words that are titles: a headline in title case counts too."""
-    return _before_capital(scan, start, FUNCTION_WORDS)
+    """Like `_before_name`, for titles: one in a headline counts too, and both of *Lord and Lady Smith*."""
+    index = scan.at(start)
+    joined = scan.text[start].isupper() and _joined_titles(scan, index) and scan.capital(index + 3)
+    return joined or _before_capital(scan, start, FUNCTION_WORDS)
+
+
+def _joined_titles(scan: Scan, index: int) -> bool:
+    """Whether the next words are *and* and a title with a capital: *King and Queen*."""
+    return (
+        scan.low(index + 1) in ("and", "&", "or", "/") and scan.low(index + 2) in en.TITLES and scan.capital(index + 2)
+    )
 
 
 def _before_capital(scan: Scan, start: int, common: Collection[str]) -> bool:
@@ -91,7 +102,7 @@ def _bare_name(scan: Scan, start: int, end: int) -> bool:
     word = scan.text[start:end]
     if not word[0].isupper() or word.isupper() or scan.in_headline(index) or word.endswith("s") or len(scan) == 1:
         return False
-    if _before_capital(scan, start, _NO_SURNAMES):  # a title
+    if _before_capital(scan, start, _NO_SURNAMES) or _joined_titles(scan, index):  # a title
         return False
     before = scan.low(index - 1)
     return not (
@@ -149,9 +160,11 @@ def _predicate(scan: Scan, start: int, end: int) -> bool:
     while scan.low(index) in en.MID_ADVERBS or (scan.low(index).endswith("ly") and scan.low(index) not in en.LY_WORDS):
         index -= 1
     word = scan.low(index)
-    if word in ("and", "or"):
+    if word in ("and", "or", "nor"):
         index -= 2
         word = scan.low(index)
+        if scan.low(index + 1).endswith(("ish", "ic")):  # "neither Jewish nor Muslim"
+            return True
     if word in en.SUBJECT_PRONOUNS and scan.low(index - 1) in en.BE_FORMS:  # "is she female?"
         return True
     return word in en.BE_FORMS or ("'" in word and "'" + word.rpartition("'")[2] in en.BE_FORMS)
@@ -192,6 +205,25 @@ def _exclaimed(scan: Scan, start: int, end: int) -> bool:
         listed = follower == "," and scan.low(index + 2) in ("and", "or")
         return closed and not listed and scan.low(index - 2) not in en.DETERMINERS and not _listed(scan, index)
     return before in en.INTERJECTIONS and (closed or follower in en.AFTER_EXCLAMATION)
+
+
+def _counted(scan: Scan, start: int, end: int) -> bool:
+    """Whether the word is the end of a compound with a number: *a 3-man crew*."""
+    index = scan.at(start)
+    number = scan.lower[index][: start - scan.starts[index]].rstrip("-‑")
+    return start > scan.starts[index] and (number.isdigit() or number in en.NUMBERS)
+
+
+def _bare_start(scan: Scan, start: int, end: int) -> bool:
+    """Whether the first word of a sentence, without a determiner, is the subject of a verb: *Christian said*."""
+    index = scan.at(start)
+    follower = scan.low(index + 1)
+    verb = follower in en.FINITE_VERBS or follower in en.AUXILIARIES
+    return scan.initial(index) and verb and _bare_name(scan, start, end)
+
+
+def _called_out(scan: Scan, start: int, end: int) -> bool:
+    return scan.text[start].isupper() and _exclaimed(scan, start, end)
 
 
 def _listed(scan: Scan, index: int) -> bool:
@@ -272,6 +304,9 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
     "after_determiner": _after_determiner,
     "verb": _verb,
     "exclaimed": _exclaimed,
+    "called_out": _called_out,
+    "counted": _counted,
+    "bare_start": _bare_start,
     "connector": _connector,
     "party": _party,
     "game": _game,
@@ -281,10 +316,30 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
 }
 
 #: Contexts that hold for words with a capital letter only.
-CAPITAL = frozenset({"after_name", "before_name", "bare_name", "bare_inside", "capitalised", "upper", "named_after"})
+CAPITAL = frozenset(
+    {
+        "after_name",
+        "before_name",
+        "bare_name",
+        "bare_inside",
+        "capitalised",
+        "upper",
+        "named_after",
+        "called_out",
+        "bare_start",
+    }
+)
+
+#: Contexts that hold for these words only.
+ONLY = {
+    "exclaimed": en.EXCLAIMED,
+    "called_out": en.EXCLAIMED,
+    "party": en.ACTORS,
+    "verb": en.VERBS_OF_PERSONS,
+}
 
 #: Contexts of things: where none holds, the word is read as sure as any other.
-THINGS = frozenset({"exclaimed", "connector", "party", "game"})
+THINGS = frozenset({"exclaimed", "counted", "connector", "party", "game"})
 
 #: The same for ``when``: a title is a title in a headline too.
 WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}

@@ -77,12 +77,13 @@ class Engine:
     def _read(self, source: str) -> Candidate | Reading | Combination | None:
         """What a spelling may mean; None for a protected phrase, or a word that needs a capital and has none."""
         surface = source.replace("’", "'")
-        if surface in self._protected:
+        if surface in self._protected or surface.lower() in self._protected:
             return None
         if surface.lower() in self._combined:
             return self._combined[surface.lower()]
         options = self._candidates.get(surface) or self._candidates.get(surface.lower(), ())
         conditions = {name for option in options for name in (*option.concept.when, *option.concept.keep)}
+        conditions = {name for name in conditions if surface.lower() in contexts.ONLY.get(name, (surface.lower(),))}
         if not source[0].isupper():  # neither name nor title
             conditions -= contexts.CAPITAL
             options = tuple(o for o in options if not o.concept.when or not conditions.isdisjoint(o.concept.when))
@@ -91,7 +92,7 @@ class Engine:
         cases: dict[str, Candidate] = {}
         if len(options) > 1 and all(option.concept.category == "pronoun" for option in options):
             cases = {option.cell: option for option in options}
-        if not conditions and not cases:
+        if not conditions and not cases and not options[0].concept.generic:
             return options[0]
         return Reading(options, cases, frozenset(cases))
 
@@ -112,7 +113,7 @@ class Engine:
         hits, scan = _decide(text, hits, tagger)
         if len(hits) > 1 and self._together:
             hits = said_together(hits, self._together, len(self.attribute.group_names))
-        return with_generic(text, hits), scan
+        return hits, scan
 
     def kept(self, text: str, hits: Sequence[Hit] | None = None) -> list[str]:
         """What a text has of terms that are left alone, because they are idioms, things or parts of names.
@@ -173,6 +174,7 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
     scan: Scan | None = None
     tags: dict[tuple[int, int], str] | None = None
     hits: list[Hit] = []
+    generic = False
     for hit in found:
         start, end, reading, _ = hit
         if isinstance(reading, Candidate):
@@ -192,7 +194,8 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
             candidate = _read_in_context(reading, scan, start, end)
         if candidate is not None:
             hits.append(Hit(start, end, candidate, _CERTAINTY if reading.cases else 1.0))
-    return hits, scan
+            generic = generic or bool(candidate.concept.generic)
+    return with_generic(text, hits) if generic else hits, scan
 
 
 def _read_in_context(reading: Reading, scan: Scan, start: int, end: int) -> Candidate | None:

@@ -386,7 +386,7 @@ AFTER_EXCLAMATION = words(
 )
 #: The same without a comma between.
 AFTER_BARE_EXCLAMATION = words("i i'm i've i'd i'll im ive this that's thats it's these y'all oh")
-EXCLAIMED = words("man boy brother dude bro")
+EXCLAIMED = words("man boy brother dude bro jesus christ")
 #: Words by which anyone is addressed.
 VOCATIVES = words("dude bro")
 INVERTED_AUXILIARIES = words("do does did was were am is are have has can could will would")
@@ -397,6 +397,9 @@ CONNECTORS = words(
     "hose hoses flange flanges nipple bushing dongle splitter extension inlet outlet inlets outlets valve valves "
     "converter gender-changer db9 molex luer mm 1/4 3.5mm 6.35mm end ends"
 )
+ACTORS = words("actor actors")
+#: Words for persons that are verbs too: to man the desk.
+VERBS_OF_PERSONS = words("man groom steward fanboy fangirl")
 #: Words that say of which kind an actor is that is no player.
 PARTIES = words(
     "non-state nonstate state threat bad rational political malicious foreign hostile regional institutional global "
@@ -407,6 +410,13 @@ GAMES = words(
     "chess rook rooks pawn pawns checkmate checkmated checkmates stalemate castling bishop-pair spades ace aces poker "
     "solitaire blackjack flush checkers draughts"
 )
+TITLES = words(
+    "king queen prince princess duke duchess emperor empress lord lady baron baroness earl countess sir dame viscount "
+    "viscountess"
+)
+#: Words before a title that are no names.
+BEFORE_TITLES = words("crown grand vice deputy hrh hm")
+NUMBERS = words("one two three four five six seven eight nine ten eleven twelve")
 SUITS = words("hearts clubs diamonds spades")
 #: Words of the names of places, houses and things that are called after persons.
 NAMESAKES = words(

@@ -82,8 +82,6 @@ def said_together(hits: list[Hit], known: Together, n_groups: int) -> list[Hit]:
 def with_generic(text: str, hits: list[Hit]) -> list[Hit]:
     """The hits with words for everybody that one of them makes a term: *gods* of *gods and goddesses*."""
     found = [partner for hit in hits if hit.candidate.concept.generic for partner in _partners(text, hit)]
-    if not found:
-        return hits
     by_start = {hit.start: hit for hit in (*found, *hits)}
     return [by_start[start] for start in sorted(by_start)]
 

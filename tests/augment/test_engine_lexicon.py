@@ -56,6 +56,11 @@ INVERSE = [
     ("a husband, a father, and a man", "a wife, a mother, and a woman"),
     ("a female plumber", "a male plumber"),
     ("the leading actor", "the leading actress"),
+    ("Lord and Lady Grantham", "Lady and Lord Grantham"),
+    ("King and Queen Camilla waved.", "Queen and King Camilla waved."),
+    ("HRH Prince William", "HRH Princess William"),
+    ("the lady of the house", "the man of the house"),
+    ("A cleaning lady came.", "A cleaning man came."),
 ]
 
 
@@ -96,6 +101,8 @@ KEPT = [
     "her sister company",
     "a ladybird and a kingpin",
     "a queen size bed",
+    "a 3-man crew and a two-man tent",
+    "Brother! What a day.",
     "bachelor's degree",
     "non-state actors",
     "The queen takes the rook.",
@@ -135,6 +142,10 @@ def test_what_is_left_alone_is_counted():
         ("A girls' school", "A children's school"),
         ("boy(s)", "child(ren)"),
         ("My GF left.", "My partner left."),
+        ("men, women, and children", "people and children"),
+        ("a man, a woman or a child", "a person or a child"),
+        ("ladies, gentlemen", "people, people"),
+        ("his mother, father and uncle", "their parents and parent's sibling"),
     ],
 )
 def test_neutral(source, wanted):
@@ -152,6 +163,10 @@ def test_neutral(source, wanted):
         ("the Jewish and Muslim communities", "the religious communities"),
         ("Is she Muslim?", "Is she religious?"),
         ("JEWS AND MUSLIMS", "BELIEVERS"),
+        ("Jewish or Muslim?", "Religious?"),
+        ("Merry Christmas! Our Christmas tree", "Happy holidays! Our holiday tree"),
+        ("Christian said so. A devout Christian said so.", "Christian said so. A devout believer said so."),
+        ("The Church of England", "The Church of England"),
     ],
 )
 def test_neutral_religion(source, wanted):
