@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from hf_fairness.runs import content_key
 DATA = ROOT.parent / "shared" / "data"
 #: Of the files that say which sentences a set holds, and what is right.
 FOLDER = ROOT / "benchmarks" / "exams"
+_OPTIONS = re.compile(r"\{([^{}|]*(?:\|[^{}|]*)+)\}")
 
 
 class Place(NamedTuple):
@@ -89,3 +92,16 @@ def judged(name: Literal["swap_judged", "swap_hard"], data: Path = DATA) -> list
     """
     record = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return list(questions_at(record["rows"], record["answers"], data))
+
+
+def nasty() -> list[Question]:
+    """The nasty sentences of the tests, with every counterpart that is right."""
+    lines = (ROOT / "tests" / "augment" / "nasty_swaps.txt").read_text(encoding="utf-8").splitlines()
+    return [_nasty(line) for line in lines if line and not line.startswith("#")]
+
+
+def _nasty(line: str) -> Question:
+    parts = _OPTIONS.split(line)  # what stays, options, what stays, ...
+    options = [part.split("|") if place % 2 else [part, part] for place, part in enumerate(parts)]
+    rights = itertools.product(*(dict.fromkeys(option[1:]) for option in options))
+    return Question("nasty", "".join(option[0] for option in options), tuple("".join(right) for right in rights))

@@ -60,7 +60,7 @@ class _Judged(BaseSwap):
         return {} if self.quality is None else self.quality.outputs()
 
     def accepted(self) -> Row:
-        """Values of these columns for a text that was not rewritten."""
+        """Values of these columns for a text that was not to be rewritten."""
         return {} if self.quality is None else {"confidence": 1.0, "rejected_reason": ""}
 
     def judged(self, rows: Sequence[Texts]) -> list[tuple[list[str], list[Edit], Row]]:
@@ -68,13 +68,12 @@ class _Judged(BaseSwap):
         swapped = [self.swap(texts) for texts in rows]
         verdicts = [self.accepted() for _ in rows]
         if self.quality is not None:
-            changed = [i for i, (_, edits) in enumerate(swapped) if edits]
+            names = self.columns
             swaps = [
-                Swap(rows[i][: len(self.columns)], swapped[i][0], edits_by_column(swapped[i][1], self.columns))
-                for i in changed
+                Swap(texts[: len(names)], new, edits_by_column(edits, names))
+                for texts, (new, edits) in zip(rows, swapped, strict=True)
             ]
-            for i, verdict in zip(changed, self.quality.judge(swaps), strict=True):
-                verdicts[i] = verdict
+            verdicts = self.quality.judge(swaps)
         return [(new, edits, verdict) for (new, edits), verdict in zip(swapped, verdicts, strict=True)]
 
     def used(self, rows: Sequence[Texts]) -> list[tuple[list[str], list[Edit], Row]]:
@@ -117,8 +116,9 @@ class CounterfactualSwap(_Judged):
         edit names its own.
         ``label_preserved``: with ``on_label="mark"``; False where the text changed and the label says a group.
         ``<label_column>_counterfactual``: with ``on_label="swap"``; the label of the rewritten text.
-        ``confidence``, ``rejected_reason``: with ``quality``; the confidence in ``<column>_counterfactual`` (1.0 for
-            the text itself), and why the counterfactual was judged bad.
+        ``confidence``, ``rejected_reason``: with ``quality``; the chance that ``<column>_counterfactual`` is right,
+            also where it says what the text says (1.0 where the text stands for a counterfactual that was rejected),
+            and why the counterfactual was judged bad.
 
     Raises:
         TypeError: ``columns`` holds no names, or a text or label is none (at the call).
@@ -235,8 +235,9 @@ class CounterfactualSubstitution(_Judged):
         ``substituted``: whether it is the counterfactual; False where the text has no terms.
         ``edits``: JSON, read by :func:`parse_edits`.
         ``label_preserved`` or ``<label_column>_substituted``: with ``on_label="mark"`` or ``"swap"``.
-        ``confidence``, ``rejected_reason``: with ``quality``; the confidence in ``<column>_substituted`` (1.0 for the
-            text itself), and why the counterfactual was judged bad; ``""`` for rows that were not drawn.
+        ``confidence``, ``rejected_reason``: with ``quality``; the chance that ``<column>_substituted`` is right (1.0
+            for a row that was not drawn or was rejected), and why the counterfactual was judged bad; ``""`` for rows
+            that were not drawn.
 
     Raises:
         ValueError: ``probability`` is outside [0, 1].

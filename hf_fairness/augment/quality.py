@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
+import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.attributes.names import with_names
-from hf_fairness.augment.contexts import CAPITAL, THINGS
+from hf_fairness.augment.confidence import probability, risks
 from hf_fairness.augment.edits import parse_edits
 from hf_fairness.augment.engine import engine_for
-from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, group_from, objections
+from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, objections
 from hf_fairness.augment.perplexity import PerplexityRatio
 from hf_fairness.augment.transforms import VERSION, counterfactual_names
 from hf_fairness.maps import MapFunction, Row, Texts
 from hf_fairness.utils import is_missing
-
-#: How sure the reading of a changed word is. They order rows and are no calibrated probabilities.
-CERTAINTY = {"term": 1.0, "cases": 0.98, "context": 0.95, "name": 0.9}
 
 
 class SwapQuality(MapFunction):
@@ -43,9 +40,11 @@ class SwapQuality(MapFunction):
         on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
-        ``confidence``: in [0, 1]; 0 for a rejected row, otherwise the product of the :data:`CERTAINTY` of every
-            changed term: 1 for a word with one reading, less for a pronoun of several cases, a word that is read by
-            its context, and a given name. More doubtful changes never give more.
+        ``confidence``: chance, in [0, 1], that every change is right and none lacks; 0 for a rejected row. Every term
+            that was changed or left alone lowers it by its risk (:data:`.confidence.RISKS`), a pronoun of several cases
+            by the chance of another case; so a long text has less than its sentences. Where nothing changed it says
+            how likely that is right. Calibrated for gender, on single sentences of news, captions, tweets and
+            headlines (`benchmarks.swap_confidence`); other attributes have no judged sets and use the same risks.
         ``rejected_reason``: why the swap was judged bad: a key of :data:`REASONS`, a colon and what was found; ``""``
             if it was accepted or nothing was swapped, and ``"missing"`` where a text is.
 
@@ -135,8 +134,9 @@ class SwapQuality(MapFunction):
         """
         reasons = [self._reason(swap) for swap in swaps]
         if isinstance(self.perplexity, PerplexityRatio):
-            open_ = [i for i, reason in enumerate(reasons) if not reason]
-            found = self.perplexity.ratios([(swaps[i].sources, swaps[i].targets) for i in open_])
+            pairs = [(swap.sources, swap.targets) for swap in swaps]
+            open_ = [i for i, reason in enumerate(reasons) if not reason and list(pairs[i][0]) != list(pairs[i][1])]
+            found = self.perplexity.ratios([pairs[i] for i in open_])
             by_row = dict(zip(open_, found, strict=True))
         else:
             by_row = dict(enumerate(ratios or ()))
@@ -148,11 +148,13 @@ class SwapQuality(MapFunction):
         return rows
 
     def _confidence(self, swap: Swap) -> float:
-        certainties = _certainties(self.attribute)
-        value = 1.0
-        for edit in itertools.chain.from_iterable(swap.edits):
-            value *= CERTAINTY[certainties.get((edit.source.lower(), group_from(edit)), "term")]
-        return round(value, 6)
+        engine, counts, certainty = engine_for(self.attribute, self.use_names), Counter[str](), 1.0
+        for source, edits in zip(swap.sources, swap.edits, strict=True):
+            spans = {edit.start: edit.end for edit in edits}
+            hits = [hit for hit in engine.find(source)[0] if hit.start in spans]
+            counts += risks(source, hits, list(spans.items()), self.attribute)
+            certainty *= math.prod(hit.certainty for hit in hits)
+        return round(probability(counts, certainty), 6)
 
     def _reason(self, swap: Swap) -> str:
         """The first rule that rejects, with what it found; ``""`` if none does."""
@@ -160,25 +162,3 @@ class SwapQuality(MapFunction):
             if code not in self.ignore:
                 return f"{code}: {found}"
         return ""
-
-
-@functools.lru_cache(maxsize=32)
-def _certainties(attribute: Attribute) -> dict[tuple[str, str], str]:
-    """Term in lower case and its group -> key of :data:`CERTAINTY`; terms with one reading are left out."""
-    names = {(name.lower(), group): "name" for pair in attribute.names for group, name in pair.names.items()}
-    read_by_context = {
-        concept.id for concept in attribute.concepts if concept.when or not (CAPITAL | THINGS).issuperset(concept.keep)
-    }
-    readings: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for group in attribute.groups:
-        for term in group.terms:
-            readings.setdefault((term.text.lower(), group.name), set()).add((term.concept, term.slot))
-    found = dict(names)
-    for key, options in readings.items():
-        if any(concept in read_by_context for concept, _ in options):
-            found[key] = "context"
-        elif len(options) > 1:
-            found[key] = "cases"
-        else:
-            found.pop(key, None)
-    return found

@@ -107,11 +107,39 @@ def test_another_attribute():
     assert row["rejected_reason"] == f"inherent: {words[0].text!r} says muslim, which was taken out"
 
 
+def sure(text: str, **options) -> float:
+    return judge(text, **options)["confidence"]
+
+
 def test_confidence_is_a_product_over_the_terms():
-    sure, cases, name = judge("A queen left."), judge("The dog saw her."), judge("Mary left.", names=True)
-    assert (sure["confidence"], cases["confidence"], name["confidence"]) == (1.0, 0.98, 0.9)
-    assert judge("The dog saw her. The cat saw her.")["confidence"] == pytest.approx(0.98**2)
-    assert judge("An aunt left.")["confidence"] == 1.0  # the article follows and is sure
+    rain, left = sure("Rain fell."), sure("He left.")
+    assert 0.99 < left < rain < 1
+    assert sure("He left. He ran.") == pytest.approx(left**2 / rain, abs=1e-5)
+    assert sure("Mary left.", names=True) < sure("A woman left.") < left
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "plain"),
+    [
+        ("The dog saw her.", "The dog saw me and he left."),
+        ("Man, this is slow.", "The man is slow."),
+        ("I met the Vixens and a Queen there.", "I met the vixens and a queen there."),
+        ("A fraternity met.", "A man met."),
+        ("she hates him and <b>his</b>/her dog", "she hates him and his dog"),
+        ("i hate gurls", "i hate people"),
+        ("We went to King Street.", "We went to Main Street."),  # right, but a term was left alone
+        ("My mother tongue is English.", "My language is English."),
+    ],
+)
+def test_doubtful_terms_and_those_left_alone_give_less_confidence(doubtful, plain):
+    assert 0 < sure(doubtful) < sure(plain) < 1
+
+
+def test_confidence_of_another_attribute_and_of_two_columns():
+    assert 0 < sure("The rabbi slept.", attribute="religion", target="muslim") < 1
+    assert judge("He left.", "A woman sang.")["confidence"] == pytest.approx(
+        sure("He left.") * sure("A woman sang."), abs=1e-5
+    )
 
 
 PARTS = [
@@ -169,9 +197,11 @@ def test_augmentation_marks_the_source_of_a_rejected_copy():
         assert made["id"][:] == [0, 0, 1, 2, 3]
         assert made["counterfactual"][:] == [False, True, False, False, False]
         assert [reason.partition(":")[0] for reason in made["rejected_reason"]] == ["", "", "inherent", "", "name"]
-        assert made["confidence"][:] == [1.0] * 5
+        assert made["confidence"][:] == [1.0, sure("He left."), 1.0, 1.0, 1.0]
     lenient = CounterfactualAugmentation("t", quality=SwapQuality("t", ignore=["name", "inherent"]))
-    assert data.map(lenient, batched=True)["confidence"][:] == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.98]
+    confidence = data.map(lenient, batched=True)["confidence"][:]
+    assert confidence == [1.0, sure("He left."), 1.0, confidence[3], 1.0, 1.0, confidence[6]]
+    assert all(0.9 < confidence[place] < 1 for place in (3, 6))
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000])
@@ -183,7 +213,7 @@ def test_augmentation_keeps_rejected_copies_when_asked(size):
     assert made["t"][:] == ["He left.", "She left.", "She is pregnant.", "He is pregnant.", "Rain."]
     assert made["label"][:] == ["x", "x", "female", "male", "x"]
     assert [reason.partition(":")[0] for reason in made["rejected_reason"]] == ["", "", "", "inherent", ""]
-    assert made["confidence"][:] == [1.0, 1.0, 1.0, 0.0, 1.0]
+    assert made["confidence"][:] == [1.0, sure("He left."), 1.0, 0.0, 1.0]
 
 
 def test_a_swap_beside_its_text_is_the_text_where_it_is_rejected():
@@ -195,7 +225,8 @@ def test_a_swap_beside_its_text_is_the_text_where_it_is_rejected():
         assert kept[f"t{function.suffix}"] == ["She left.", "He is pregnant.", "Rain."]
         assert made[f"t{function.suffix}"] == ["She left.", "She is pregnant.", "Rain."]
         assert made["rejected_reason"] == kept["rejected_reason"] == ["", made["rejected_reason"][1], ""]
-        assert (made["confidence"], kept["confidence"]) == ([1.0, 1.0, 1.0], [1.0, 0.0, 1.0])
+        left, rain = sure("He left."), sure("Rain.")
+        assert (made["confidence"], kept["confidence"]) == ([left, 1.0, rain], [left, 0.0, rain])
         marked = SwapQuality("t", counterfactual_columns=f"t{function.suffix}")
         own = {name: kept[name] for name in (f"t{function.suffix}", "edits")}
         assert marked({**batch, **own})["rejected_reason"] == kept["rejected_reason"]

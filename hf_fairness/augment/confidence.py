@@ -1,0 +1,135 @@
+"""How likely a swap is right: a risk for every changed term and for every term left alone, by what it is.
+
+    p = exp(-sum of risks) x product of the certainties of ambiguous pronouns
+
+Risks were estimated on sentences whose swaps people judged; nothing here asks a language model.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from hf_fairness.attributes import Attribute
+from hf_fairness.augment import english as en
+from hf_fairness.augment.lexicon import Hit
+from hf_fairness.augment.prose import touches
+from hf_fairness.augment.scan import Scan
+
+#: Risk -> minus the logarithm of how often such a term is right, all else being equal.
+RISKS = {
+    "text": 0.0018,
+    "pronoun": 0.0022,
+    "case": 0.0059,
+    "noun": 0.01,
+    "rare noun": 0.0781,
+    "name": 0.1003,
+    "capital": 0.1143,
+    "call": 0.0667,
+    "plural possessive": 0.0667,
+    "headline": 0.031,
+    "beside a sign": 0.0323,
+    "misspelt": 0.2619,
+    "left": 0.0658,
+    "left capital": 0.2026,
+    "inherent": 0.0329,
+}
+
+#: Nouns that are common in any text; the others are more often part of a name or a phrase.
+_COMMON = en.words(
+    "man men woman women boy boys girl girls guy guys male males female females lady ladies gentleman gentlemen mother "
+    "mothers father fathers mom moms mum mums dad dads mommy daddy son sons daughter daughters wife wives husband "
+    "husbands sister sisters brother brothers aunt aunts uncle uncles girlfriend boyfriend girlfriends boyfriends "
+    "grandmother grandfather grandma grandpa"
+)
+_WORD = re.compile(r"[^\W_]+")
+_SIGNS = frozenset("<>{}[]`*_/\\@#=&|~^+")
+#: Spellings of chat that no attribute lists.
+_MISSPELT = en.words(
+    "shes hes hims hisself theirself himselfs herselfs himselves herselves boi bois boyz gurl gurls gurlz grl grls "
+    "girlz hubs hubby hubbies wifey wifeys"
+)
+
+
+def probability(counts: Counter[str], certainty: float) -> float:
+    """Chance that all changes are right and none lacks.
+
+    Args:
+        counts: how often each risk occurs, as `risks` gives it.
+        certainty: product of the certainties of the changed pronouns, in [0, 1].
+
+    Returns:
+        In [0, 1]; more risks and less certainty never give more.
+    """
+    return certainty * math.exp(-sum(RISKS[name] * n for name, n in counts.items()))
+
+
+def risks(text: str, changed: Sequence[Hit], spans: Sequence[tuple[int, int]], attribute: Attribute) -> Counter[str]:
+    """Count the risks of one text.
+
+    Args:
+        text: the source.
+        changed: its terms that were changed.
+        spans: start and end of all edits, in any order.
+        attribute: the attribute that was swapped.
+
+    Returns:
+        Key of :data:`RISKS` -> number.
+    """
+    edits = sorted(spans)
+    places = [match.span() for match in _WORD.finditer(text)]
+    kept = [(text[start:end].lower(), start, end) for start, end in places if not touches(edits, start, end)]
+    left = [(start, end) for word, start, end in kept if word in _single_terms(attribute)]
+    counts = Counter({"text": 1, "misspelt": sum(word in _MISSPELT for word, _, _ in kept)})
+    if not changed and not left:
+        return counts
+    scan = Scan(text)
+    for hit in changed:
+        counts.update(_of_change(scan, hit))
+    for start, end in left:
+        if scan.in_prose(start, end):
+            counts["left capital" if text[start].isupper() else "left"] += 1
+    if changed:
+        counts["inherent"] += sum(1 for _ in attribute.inherent_spans(text))
+    return counts
+
+
+@functools.lru_cache(maxsize=32)
+def _single_terms(attribute: Attribute) -> frozenset[str]:
+    """Terms of one word, in lower case."""
+    found = {term.text.lower() for group in attribute.groups for term in group.terms}
+    return frozenset(term for term in found if _WORD.fullmatch(term))
+
+
+def _of_change(scan: Scan, hit: Hit) -> list[str]:
+    """The risks of a changed term."""
+    index, concept = scan.at(hit.start), hit.candidate.concept
+    kind = concept.category if concept.category in ("pronoun", "name") else "noun"
+    rare = kind == "noun" and scan.lower[index].removesuffix("'s") not in _COMMON
+    found = ["case" if hit.certainty < 1 else "rare noun" if rare else kind]
+    headline = scan.in_headline(index)
+    if headline:
+        found.append("headline")
+    if kind != "pronoun" and scan.capital(index) and not headline and not scan.initial(index):
+        found.append("capital")
+    if kind == "noun" and _calls(scan, index):
+        found.append("call")
+    after = scan.text[hit.end : hit.end + 2]
+    if kind != "pronoun" and after[:1] in ("'", "’") and not after[1:].isalpha() and scan.lower[index].endswith("s"):
+        found.append("plural possessive")
+    if _beside_sign(scan.text, hit.start, hit.end):
+        found.append("beside a sign")
+    return found
+
+
+def _calls(scan: Scan, index: int) -> bool:
+    """Whether a noun without a determiner opens its sentence and is set off by a sign: *Man, this is slow*."""
+    return scan.initial(index) and (scan.low(index + 1) in (",", "!") or scan.lower[index].endswith("'s"))
+
+
+def _beside_sign(text: str, start: int, end: int) -> bool:
+    """Whether a sign of markup, code or a choice (*his/her*) touches a term."""
+    return not _SIGNS.isdisjoint(text[max(0, start - 1) : start] + text[end : end + 1])
