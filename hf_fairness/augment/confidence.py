@@ -21,21 +21,22 @@ from hf_fairness.augment.scan import Scan
 
 #: Risk -> minus the logarithm of how often such a term is right, all else being equal.
 RISKS = {
-    "text": 0.0018,
+    "text": 0.0017,
     "pronoun": 0.0022,
-    "case": 0.0059,
-    "noun": 0.01,
-    "rare noun": 0.0781,
-    "name": 0.1003,
-    "capital": 0.1143,
-    "call": 0.0667,
-    "plural possessive": 0.0667,
-    "headline": 0.031,
+    "case": 0.0064,
+    "noun": 0.0086,
+    "rare noun": 0.0757,
+    "name": 0.1001,
+    "capital": 0.1365,
+    "call": 0.0668,
+    "plural possessive": 0.0668,
+    "headline": 0.0344,
     "beside a sign": 0.0323,
-    "misspelt": 0.2619,
-    "left": 0.0658,
-    "left capital": 0.2026,
-    "inherent": 0.0329,
+    "chat": 0.3809,
+    "left": 0.0574,
+    "left capital": 0.1496,
+    "no last sign": 0.0205,
+    "inherent": 0.0344,
 }
 
 #: Nouns that are common in any text; the others are more often part of a name or a phrase.
@@ -46,9 +47,10 @@ _COMMON = en.words(
     "grandmother grandfather grandma grandpa"
 )
 _WORD = re.compile(r"[^\W_]+")
+_AGE = re.compile(r"\d\d[mf]")
 _SIGNS = frozenset("<>{}[]`*_/\\@#=&|~^+")
-#: Spellings of chat that no attribute lists.
-_MISSPELT = en.words(
+#: Spellings of chat that no attribute lists; ages (34F) say a gender too.
+_CHAT = en.words(
     "shes hes hims hisself theirself himselfs herselfs himselves herselves boi bois boyz gurl gurls gurlz grl grls "
     "girlz hubs hubby hubbies wifey wifeys"
 )
@@ -83,7 +85,7 @@ def risks(text: str, changed: Sequence[Hit], spans: Sequence[tuple[int, int]], a
     places = [match.span() for match in _WORD.finditer(text)]
     kept = [(text[start:end].lower(), start, end) for start, end in places if not touches(edits, start, end)]
     left = [(start, end) for word, start, end in kept if word in _single_terms(attribute)]
-    counts = Counter({"text": 1, "misspelt": sum(word in _MISSPELT for word, _, _ in kept)})
+    counts = Counter(["text", *("chat" for word, _, _ in kept if word in _CHAT or _AGE.fullmatch(word))])
     if not changed and not left:
         return counts
     scan = Scan(text)
@@ -92,6 +94,8 @@ def risks(text: str, changed: Sequence[Hit], spans: Sequence[tuple[int, int]], a
     for start, end in left:
         if scan.in_prose(start, end):
             counts["left capital" if text[start].isupper() else "left"] += 1
+    if counts.total() > 1 and text.rstrip()[-1:].isalnum():  # a headline, a note in a chat
+        counts["no last sign"] = 1
     if changed:
         counts["inherent"] += sum(1 for _ in attribute.inherent_spans(text))
     return counts

@@ -6,7 +6,9 @@ from benchmarks.exams.texts import nasty
 from hf_fairness.augment import CounterfactualSwap, SwapQuality
 
 #: Sentences whose swaps are wrong, as far as is known.
-KNOWN_WRONG = 23
+KNOWN_WRONG = 21
+#: Confidence of the surest of them at most.
+FLAGGED = 0.965
 
 
 def test_nasty_sentences():
@@ -17,6 +19,10 @@ def test_nasty_sentences():
     confidence = SwapQuality("t")({**batch, **swapped})["confidence"]
     wrong = [new not in each.accepted for each, new in zip(asked, swapped["t_counterfactual"], strict=True)]
     assert sum(wrong) <= KNOWN_WRONG, [each.text for each, bad in zip(asked, wrong, strict=True) if bad]
-    surest = sorted(confidence)[-len(confidence) // 4]
-    trusted = [each.text for each, bad, p in zip(asked, wrong, confidence, strict=True) if bad and p > surest]
+    trusted = [each.text for each, bad, p in zip(asked, wrong, confidence, strict=True) if bad and p > FLAGGED]
     assert not trusted
+
+
+def test_ordinary_swaps_are_trusted():
+    row = {"t": "He said that the woman had left, and she did not come back."}
+    assert SwapQuality("t")({**row, **CounterfactualSwap("t")(row)})["confidence"] > FLAGGED
