@@ -113,7 +113,7 @@ def _in_capitals(scan: Scan, first: int, last: int) -> bool:
 def _in_title_case(scan: Scan, first: int, last: int) -> bool:
     """Whether the words that headlines write with a capital have one; the first says nothing, but must have it too."""
     places = [k for k in range(first, last) if scan.is_word(k) and scan.in_prose(scan.starts[k], scan.ends[k])]
-    if len(places) < 2 or scan.words[places[0]][0].islower():
+    if len(places) < 2 or scan.words[places[0]][0].islower() or scan.low(last - 1) == ",":  # "Dear Sir or Madam,"
         return False
     either = _EITHER | en.BE_FORMS if _opens_headline(scan.low(places[0])) else _EITHER
     large, small = 0, 0

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.lexicon import Candidate, Hit
 
 _AND = r" ?(?:/|&|and|or) ?"
@@ -46,9 +47,12 @@ def together(
     for place, forms in enumerate(entries):
         for row in forms.values():
             for form in row:
-                plain = candidates[form.lower()][-1]
-                concept = dataclasses.replace(plain.concept, forms={**plain.concept.forms, **forms})
-                found.setdefault(plain, []).append(Companion(place, dataclasses.replace(plain, concept=concept)))
+                options = candidates[form.lower()]
+                for option in options:
+                    if option.concept.forms[NEUTRAL] != options[-1].concept.forms[NEUTRAL]:
+                        continue  # another meaning: the Lady of a lord
+                    concept = dataclasses.replace(option.concept, forms={**option.concept.forms, **forms})
+                    found.setdefault(option, []).append(Companion(place, dataclasses.replace(option, concept=concept)))
     return found
 
 
