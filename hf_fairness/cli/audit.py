@@ -166,5 +166,6 @@ def _variants(arguments: Arguments, attribute: Any) -> Any:
         return rows
     column = one_text_column(rows, arguments)
     texts = rows.select_columns([column])  # another column may be called like a group
-    function = GroupVariants(column, attribute=attribute)
-    return texts.map(function, batched=True, remove_columns=[column], desc="Making variants")
+    return texts.map(
+        GroupVariants(column, attribute=attribute), batched=True, remove_columns=[column], desc="Making variants"
+    )

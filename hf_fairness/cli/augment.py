@@ -212,10 +212,8 @@ def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Publish
     )
 
 
-#: Most different reasons that a card lists.
-_REASONS = 10
-#: Phrases that were left alone, of which a summary tells the commonest.
-_PHRASES = 10
+#: Reasons, or phrases that were left alone, of which the commonest are told.
+_TOLD = 10
 #: Longest text of an example.
 _EXAMPLE = 400
 
@@ -273,7 +271,7 @@ def _rejections(job: Job, rewritten: Sequence[bool], reasons: Sequence[str]) -> 
     found: dict[str, Any] = {"rows judged": judged, "rejected": kinds.total()}
     if judged:
         found["rejected share of the judged"] = kinds.total() / judged
-    return found | ({"rejected because": dict(kinds.most_common(_REASONS))} if kinds else {})
+    return found | ({"rejected because": dict(kinds.most_common(_TOLD))} if kinds else {})
 
 
 #: What is counted of the terms of a column, and its key in a summary.
@@ -295,11 +293,9 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
-    counts = {words: found[key] for words, key in _TERMS.items()}
-    if kept := found["kept"]:
-        commonest = dict(itertools.islice(kept.items(), _PHRASES))
-        counts["left as idioms, things or names"] = {"all": sum(kept.values()), **commonest}
-    return counts
+    kept = {"all": sum(found["kept"].values()), **dict(itertools.islice(found["kept"].items(), _TOLD))}
+    left = {"left as idioms, things or names": kept} if found["kept"] else {}
+    return {**{words: found[key] for words, key in _TERMS.items()}, **left}
 
 
 def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool]) -> dict[str, str]:
