@@ -12,11 +12,11 @@ from hf_fairness.augment.lexicon import Hit
 #: (start, end, new text, direction) of one change in the source text.
 Change = tuple[int, int, str, str]
 
-_DETERMINER = r"(?:(?P<determiner>the|an?|my|your|our|their|some|no) )?"
+_DETERMINER = r"(?:(?P<determiner>the|an?|my|your|his|her|our|their|some|no) )?"
 _LINK = re.compile(rf"(?P<ending>['’]s?)?(?P<sign> ?/ ?|,? (?:and|or|&) |, ){_DETERMINER}", re.IGNORECASE)
 #: The end of a list after the last term: *men, women and children*.
 _ENDS = re.compile(r"(?P<sign>,? (?:and|or|&) )", re.IGNORECASE)
-_BEFORE = re.compile(r"\b(the|an?|my|your|our|their|some|no|one|each|every) $", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(the|an?|my|your|his|her|our|their|some|no|one|each|every|both) $", re.IGNORECASE)
 _PLURAL_VERB = re.compile(r" (?:are|were|have|both|do|aren't|weren't)\b")
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 #: Longest text between two terms of a list.
@@ -87,7 +87,10 @@ def collapse(text: str, hits: Sequence[Hit], changes: list[Change], target: Mapp
 def _lists(text: str, hits: Sequence[Hit]) -> Iterator[tuple[list[Hit], list[_Link]]]:
     """Terms with nothing between them but commas and conjunctions: two of them, or a list that ends in one."""
     run, links = [hits[0]], list[_Link]()
-    for hit in (*hits[1:], None):
+    for place, hit in enumerate((*hits[1:], None), 1):
+        owner = hit and hit.candidate.cell == "possessive_determiner" and place + 1 < len(hits)
+        if owner and _link_between(text, run[-1], hits[place + 1]):
+            continue  # "his mother and his father"
         link = _link_between(text, run[-1], hit) if hit else None
         if hit and link and not (link.sign == ", " and links and links[-1].sign != ", "):
             run.append(hit)
@@ -176,6 +179,11 @@ def _merged(text: str, left: _Item, right: _Item, link: _Link, last: _Link, targ
             return None
     if not link.sign or not last.joins:
         return one
+    if determiner == "both":  # "both men and women"
+        one = one._replace(start=left.start - len("both "))
+        if before[1][0].isupper():
+            one = one._replace(new=one.new[:1].upper() + one.new[1:])
+        determiner = ""
     if first.cell == "any" and left.new and not first.concept.when:  # "Islam and Judaism", but not "ma and pa"
         return one if first.form[0].isupper() and not _PLURAL_VERB.match(text, right.end) else None
     if first.cell != "singular" or determiner in ("each", "every"):
