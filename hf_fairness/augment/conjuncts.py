@@ -88,8 +88,10 @@ def _lists(text: str, hits: Sequence[Hit]) -> Iterator[tuple[list[Hit], list[_Li
     """Terms with nothing between them but commas and conjunctions: two of them, or a list that ends in one."""
     run, links = [hits[0]], list[_Link]()
     for place, hit in enumerate((*hits[1:], None), 1):
-        owner = hit and hit.candidate.cell == "possessive_determiner" and place + 1 < len(hits)
-        if owner and _link_between(text, run[-1], hits[place + 1]):
+        owner = (
+            hit and hit.candidate.cell == "possessive_determiner" and run[-1].candidate.concept.category != "pronoun"
+        )
+        if owner and place + 1 < len(hits) and _link_between(text, run[-1], hits[place + 1]):
             continue  # "his mother and his father"
         link = _link_between(text, run[-1], hit) if hit else None
         if hit and link and not (link.sign == ", " and links and links[-1].sign != ", "):

@@ -106,6 +106,7 @@ KEPT = [
     "her sister company",
     "a ladybird and a kingpin",
     "a queen size bed",
+    "a mom-and-pop store",
     "a 3-man crew and a two-man tent",
     "Brother! What a day.",
     "bachelor's degree",
@@ -150,6 +151,10 @@ def test_what_is_left_alone_is_counted():
         ("men, women, and children", "people and children"),
         ("a man, a woman or a child", "a person or a child"),
         ("ladies, gentlemen", "people, people"),
+        ("He hugged his brother and his sister.", "They hugged their siblings."),
+        ("his mother and her father", "their parent and their parent"),
+        ("Both men and women left.", "People left."),
+        ("his/her dad", "their parent"),
         ("his mother, father and uncle", "their parents and parent's sibling"),
     ],
 )
