@@ -47,7 +47,7 @@ def reliability(confidence: np.ndarray, right: np.ndarray) -> list[dict[str, Any
         For each: ``n``, mean ``confidence``, ``right``: share that is right, with its 95 % interval (Wilson 1927).
     """
     rows = []
-    for part in np.array_split(np.argsort(confidence, kind="stable"), 5):
+    for part in np.array_split(np.argsort(confidence, kind="stable"), min(5, len(right))):
         n, share = len(part), float(right[part].mean())
         z = 1.959964
         middle, spread = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

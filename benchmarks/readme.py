@@ -18,6 +18,7 @@ from benchmarks import (
     ibadr_sick,
     interval_coverage,
     refine_quality,
+    swap_exam,
     swap_quality,
 )
 from benchmarks.study import RESULTS, ROOT, made_by, read_record
@@ -341,6 +342,10 @@ def tables() -> dict[str, str]:
         "interval_coverage": ("interval_coverage", interval_coverage.tables(studies["interval_coverage"])),
     }
     dated = {place: f"{table}\n\nMeasured at {made_by(records[name])}." for place, (name, table) in written.items()}
+    dated["swap_exam"] = "The closed half has not been opened."
+    if "swap_exam" in studies:
+        made = made_by(records["swap_exam"])
+        dated["swap_exam"] = f"{swap_exam.table(studies['swap_exam'])}\n\nMeasured at {made}."
     speed = json.loads(SPEED.read_text(encoding="utf-8"))
     return {**dated, "methods": method_table(studies), "speed": speed_table(speed)}
 
