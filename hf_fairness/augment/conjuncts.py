@@ -181,7 +181,7 @@ def _merged(text: str, left: _Item, right: _Item, link: _Link, last: _Link, targ
             return None
     if not link.sign or not last.joins:
         return one
-    if determiner == "both":  # "both men and women"
+    if before and determiner == "both":  # "both men and women"
         one = one._replace(start=left.start - len("both "))
         if before[1][0].isupper():
             one = one._replace(new=one.new[:1].upper() + one.new[1:])

@@ -179,6 +179,10 @@ def _verb(scan: Scan, start: int, end: int) -> bool:
     follower = scan.low(index + 1)
     before = scan.low(index - 1)
     plural_subject = before in ("they", "we", "you", "i", "who", "not")
+    if follower == "up":
+        return (
+            before in en.MODALS or plural_subject or scan.initial(index) or before in ("and", "just", "gotta", "better")
+        )
     ordered = scan.initial(index) and follower in ("the", "your", "our", "their", "those") and scan.is_word(index + 2)
     return ordered or ((before in en.MODALS or plural_subject) and follower in _OBJECTS)
 

@@ -66,6 +66,14 @@ INVERSE = [
     ("HRH Prince William", "HRH Princess William"),
     ("the lady of the house", "the man of the house"),
     ("A cleaning lady came.", "A cleaning man came."),
+    ("the son of a teacher", "the daughter of a teacher"),
+    ("My dad told me on the phone.", "My mom told me on the phone."),
+    ("My uncle Sam called.", "My aunt Sam called."),
+    ("The man proposes today.", "The woman proposes today."),
+    ("My sister plants trees.", "My brother plants trees."),
+    ("the man up the road", "the woman up the road"),
+    ("two men in black suits", "two women in black suits"),
+    ("the eligible bachelors in town", "the eligible spinsters in town"),
 ]
 
 
@@ -107,6 +115,9 @@ KEPT = [
     "a ladybird and a kingpin",
     "a queen size bed",
     "a mom-and-pop store",
+    "You need to man up.",
+    "the Wright brothers",
+    "Mario Bros",
     "a 3-man crew and a two-man tent",
     "Brother! What a day.",
     "bachelor's degree",
@@ -122,6 +133,11 @@ KEPT = [
 @pytest.mark.parametrize("text", KEPT)
 def test_idioms_things_and_names_stay(text):
     assert swap(text).replace("his sister", "her sister") == text
+
+
+def test_phrases_go_no_further_than_the_idiom():
+    assert swap("I told my mum on the phone.") == "I told my dad on the phone."
+    assert swap("My sister act is not hers.") == "My brother act is not his."
 
 
 def test_what_is_left_alone_is_counted():
