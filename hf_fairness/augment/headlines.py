@@ -7,7 +7,7 @@ pronoun speaks for a running sentence: *Prince Charles met Queen Camilla*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 from hf_fairness.augment import english as en
@@ -104,31 +104,41 @@ def _spaced(scan: Scan, index: int) -> bool:
 
 def _in_capitals(scan: Scan, first: int, last: int) -> bool:
     """Whether two words or more, and all letters, are capitals."""
-    words = [word for word in scan.words[first:last] if len(word) > 1 and word[0].isalpha()]
-    if len(words) < 2:
-        return False
-    return all(word.isupper() for word in words)
+    long = 0
+    for start, end in zip(scan.starts[first:last], scan.ends[first:last], strict=True):
+        if end - start > 1 and scan.text[start].isalpha():
+            if not scan.text[start:end].isupper():
+                return False
+            long += 1
+    return long > 1
 
 
 def _in_title_case(scan: Scan, first: int, last: int) -> bool:
     """Whether the words that headlines write with a capital have one; the first says nothing, but must have it too."""
-    places = [k for k in range(first, last) if scan.is_word(k) and scan.in_prose(scan.starts[k], scan.ends[k])]
-    if len(places) < 2 or scan.words[places[0]][0].islower() or scan.low(last - 1) == ",":  # "Dear Sir or Madam,"
+    if scan.low(last - 1) == ",":  # "Dear Sir or Madam,"
         return False
-    either = _EITHER | en.BE_FORMS if _opens_headline(scan.low(places[0])) else _EITHER
-    large, small = 0, 0
-    for k in places[1:]:
-        word, low = scan.words[k], scan.lower[k]
-        if low.partition("'")[0] in either or not word[0].isalpha():
+    large, small, head, tail = 0, 0, -1, -1
+    either: Set[str] = _EITHER
+    for k in range(first, last):
+        low, letter = scan.lower[k], scan.text[scan.starts[k]]
+        if not letter.isalnum() or (scan.no_prose and not scan.in_prose(scan.starts[k], scan.ends[k])):
             continue
-        if word[0].isupper():
+        tail = k
+        if head < 0:
+            if letter.islower():
+                return False
+            head = k
+            either = _EITHER | en.BE_FORMS if _opens_headline(low) else _EITHER
+        elif low.partition("'")[0] in either or not letter.isalpha():
+            continue
+        elif letter.isupper():
             large += 1
-        elif word.islower():
+        elif scan.text[scan.starts[k] : scan.ends[k]].islower():
             small += 1
             if low in _RUNNING or low.endswith("ed"):
                 return False
     if large == 1:
-        return not small and verb_like(scan, places[-1])
+        return not small and verb_like(scan, tail)
     return large > 1 and small * _BORNE <= large + small
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
-from hf_fairness.augment.prose import no_prose, touches
+from hf_fairness.augment.prose import may_have_no_prose, no_prose, touches
 from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
@@ -201,7 +201,7 @@ class TermFinder:
             reading = self._read(text[start:end])
             if reading is not None and not (apostrophe and _NAME_GOES_ON.match(text, end)):
                 hits.append(Hit(start, end, reading))
-        return _in_prose(text, hits), words, doubtful
+        return _in_prose(text, hits) if may_have_no_prose(text) else hits, words, doubtful
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
         lower, longer = text.lower(), self._longer
@@ -236,7 +236,7 @@ class TermFinder:
 
 def _in_prose(text: str, hits: list[Hit]) -> list[Hit]:
     """The hits without those in what is no prose."""
-    spans = no_prose(text) if hits else []
+    spans = no_prose(text)
     return [hit for hit in hits if not touches(spans, hit.start, hit.end)] if spans else hits
 
 

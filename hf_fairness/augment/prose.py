@@ -39,7 +39,8 @@ _BLOCKS = words(
 _PRONOUNS = "s?he|hers?|his|him|they|them|theirs?|or|and"
 
 _STOP = r"\s\"'<>|`“”‘’«»…—"  # where an address ends at the latest
-_EDGE = r"(?<![\w@.~%+/\\-])"  # before a file name, a host, an address
+_KEY = r"""(?:"[\w$.-]++"|'[\w$.-]++')\s*+:"""  # of JSON, where a value follows
+_VALUE = r"""(?=\s*+(?:["'\[{\d-]|(?:[Tt]rue|[Ff]alse|null|None)\b))"""
 
 
 def _any(endings: Set[str]) -> str:
@@ -47,9 +48,14 @@ def _any(endings: Set[str]) -> str:
     return "|".join(sorted(endings | {word.upper() for word in endings}))
 
 
-#: A text without any of these is prose from end to end.
-SIGNS = re.compile(r"""[@#\\<`{$~]|&\w|[./:][^\W\d]|\?\w+=|\]\(|\]\[|\[\[|\[\w+=|\[\^|":|]:|\(\)|%\(|\b10\.\d""")
+#: A text without any of these is prose from end to end; the first and the second are quick.
+_SIGNS = re.compile(r"[@#\\<`{$~&/\[\]%:=]")
+_DOTTED = re.compile(r"\.[^\W\d]\w")
+_SURE_SIGNS = re.compile(
+    r"""[@#\\<`{~]|\$[A-Za-z_]|&\w|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
+)
 
+# Each alternative begins with a sign, with a line or with a word that a sign goes on from: all else is passed quickly.
 _NO_PROSE = re.compile(
     rf"""
     (?P<fence>^[ \t>]*+(?:`{{3,}}+|~{{3,}}+)[^`\n]*$)
@@ -59,39 +65,40 @@ _NO_PROSE = re.compile(
         (?:\s++(?:[\w:@.-]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>`]++)|(?:{"|".join(sorted(_FLAGS))})\b(?!\s*=)))*+
         \s*+/?>)
     | <(?:!DOCTYPE|\?|%)[^<>]*+>
-    | (?<![\w`])`(?![\s`])[^`\n]*+(?:\n[^`\n]++)?(?<!\s)`(?![\w`])
-    | (?<![\w`])``(?!`)(?:[^`\n']|'(?!')|`(?!`))++``(?!`)
-    | \{{\{{[^{{}}\n]*+\}}\}} | \{{%[^{{}}%\n]*+%\}} | \$\{{[^{{}}\n]*+\}} | (?<![\w\]])\{{[\w.:!-]*+\}}
+    | `(?<![\w`]`)(?![\s`])[^`\n]*+(?:\n[^`\n]++)?(?<!\s)`(?![\w`])
+    | ``(?<![\w`]``)(?!`)(?:[^`\n']|'(?!')|`(?!`))++``(?!`)
+    | \{{\{{[^{{}}\n]*+\}}\}} | \{{%[^{{}}%\n]*+%\}} | \$\{{[^{{}}\n]*+\}} | \{{(?<![\w\]]\{{)[\w.:!-]*+\}}
     | %\(\w++\)[a-z] | \$[A-Za-z_]\w*+
-    | (?:\{{\s*+(?:"[^"\n]*+"|'[\w\ $.-]++') | (?:,\s*+|^[ \t]*+)(?:"[\w$.-]++"|'[\w$.-]++'))\s*+:
-        (?=\s*+(?:["'\[{{\d-]|(?:[Tt]rue|[Ff]alse|null|None)\b))
-    | &(?:\#?\w++);
+    | \{{\s*+(?:"[^"\n]*+"|'[\w\ $.-]++')\s*+:{_VALUE} | ,\s*+{_KEY}{_VALUE} | ^[ \t]*+{_KEY}{_VALUE}
+    | &\#?\w++; | [?&][\w-]++=[^\s&"'<>)]*+
     | \]\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+(?=\)|\s+["']) | \]\[[^\[\]\n]++\] | \[\^[^\[\]\s]++\]
     | ^[ ]{{0,3}}\[[^\[\]\n]++\]:(?=\s) | \[\[[^\[\]|\n]++\| | \[/?(?:quote|url|img|user|color|size|font)=[^\[\]\n]*+\]
-    | (?<![\w+.-])[A-Za-z][\w+.-]*+:\\?/\\?/[^{_STOP}]++
-    | (?<![\w.-])[Ww]{{3}}\.[^{_STOP}]++
-    | (?<![\w.%+-])[\w.%+-]++@\w[\w-]*+(?:\.\w[\w-]*+)*+(?::\w[\w.-]*+/[^{_STOP}]++)?
-    | (?<!\w)@\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?
-    | (?<![\w&/\#])\#[^\W\d]\w*+(?:-\w++)*+
-    | (?<!\w)[A-Za-z]:(?:\\[^\s"'<>|*?]++|/(?!/)[^\s"'<>|*?]++) | \\\\[\w.-]++\\[^\s"'<>|]++
-    | {_EDGE}(?:[\w.-]++\\)++[\w.-]*\.(?:{_any(_FILES)})\b
+    | @(?<!\w@)\w++(?:[.-]\w++)*+(?:@\w++(?:[.-]\w++)*+)?
+    | \#(?<![\w&/\#]\#)[^\W\d]\w*+(?:-\w++)*+
+    | :(?<!\w:)[a-z0-9_+-]++:
+    | \\\\[\w.-]++\\[^\s"'<>|]++
     | \\(?:begin|end|ref|eqref|label|cite\w*+|include\w*+|input|usepackage)(?:\[[^\[\]\n]*+\])?\{{[^{{}}\n]*+\}}
-    | (?<!\w)(?:\\[A-Za-z@]++)++
-    | \b10\.\d{{4,}}+/[^{_STOP}]++
-    | {_EDGE}(?:{"|".join(sorted(_FOLDERS))})/[\w./+-]++
-    | {_EDGE}(?:[\w~%+.-]*+/)*+[\w~%+.-]*\.(?:{_any(_FILES)})(?!\w)
-    | {_EDGE}(?:[\w-]++\.)+(?:(?:{_any(_HOSTS)})(?!\w)(?!\.\w)|(?:{_any(_HOSTS_WITH_PATH)})(?=(?::\d+)?/\w))
-        (?::\d++)?(?:(?:/|\?\w+=|\#\w)[^{_STOP}]*+)?
-    | (?<![\w/.)\]~])(?:~|\.\.?)/[\w.+-]++(?:/[\w.+-]++)*+/?
-    | (?<![\w/.)\]<])/(?!(?:{_PRONOUNS})\b)[\w.+-]++(?:/[\w.+-]++)++/?
-    | (?<![\w/.)\]<])/(?!(?:{_PRONOUNS})\b)[\w-]++/(?!\w)
-    | (?<![\w/])[ru]/\w[\w-]*+
-    | [?&][\w-]++=[^\s&"'<>)]*+
-    | (?<!\w):[a-z0-9_+-]++:
-    | {_EDGE}(?:self|this|cls)(?:\.\w++)++
-    | {_EDGE}[a-z]\w++(?:\.[a-z_]\w*+){{2,}}+
-    | {_EDGE}\w++(?:\.\w++)*\.(?:[a-z]+[A-Z]|\w*_)\w*
-    | {_EDGE}\w++(?:(?:\.\w++)*+\(\)|(?:::\w++)++)
+    | \\(?<!\w\\)[A-Za-z@]++(?:\\[A-Za-z@]++)*+
+    | ~(?<![\w/.)\]~]~)/[\w.+-]++(?:/[\w.+-]++)*+/?
+    | /(?<![\w/.)\]<]/)(?!(?:{_PRONOUNS})\b)(?:[\w.+-]++(?:/[\w.+-]++)++/?|[\w-]++/(?!\w))
+    | (?<![\w@.~%+/\\-])(?=[\w~%+-]*+(?:[.@/\\:][\w/\\:.]|\(\)))(?:
+        [A-Za-z][\w+.-]*+:\\?/\\?/[^{_STOP}]++
+        | [Ww]{{3}}\.[^{_STOP}]++
+        | [\w.%+-]++@\w[\w-]*+(?:\.\w[\w-]*+)*+(?::\w[\w.-]*+/[^{_STOP}]++)?
+        | [A-Za-z]:(?:\\[^\s"'<>|*?]++|/(?!/)[^\s"'<>|*?]++)
+        | (?:[\w.-]++\\)++[\w.-]*\.(?:{_any(_FILES)})\b
+        | 10\.\d{{4,}}+/[^{_STOP}]++
+        | (?:{"|".join(sorted(_FOLDERS))})/[\w./+-]++
+        | (?:[\w~%+.-]*+/)*+[\w~%+.-]*\.(?:{_any(_FILES)})(?!\w)
+        | (?:[\w-]++\.)+(?:(?:{_any(_HOSTS)})(?!\w)(?!\.\w)|(?:{_any(_HOSTS_WITH_PATH)})(?=(?::\d+)?/\w))
+            (?::\d++)?(?:(?:/|\?\w+=|\#\w)[^{_STOP}]*+)?
+        | \.\.?/[\w.+-]++(?:/[\w.+-]++)*+/?
+        | [ru]/\w[\w-]*+
+        | (?:self|this|cls)(?:\.\w++)++
+        | [a-z]\w++(?:\.[a-z_]\w*+){{2,}}+
+        | \w++(?:\.\w++)*\.(?:[a-z]+[A-Z]|\w*_)\w*
+        | \w++(?:(?:\.\w++)*+\(\)|(?:::\w++)++)
+    )
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -127,7 +134,14 @@ def no_prose(text: str) -> list[Span]:
         >>> [text[start:end] for start, end in no_prose(text)]
         ['<b>', '</b>', '@her', 'her@x.org']
     """
-    return [span for span, _ in _found(text)] if SIGNS.search(text) else []
+    return [span for span, _ in _found(text)] if may_have_no_prose(text) else []
+
+
+def may_have_no_prose(text: str) -> bool:
+    """Whether a text has a sign of what is no prose; most have none."""
+    if _SIGNS.search(text) is None and "()" not in text:
+        return _DOTTED.search(text) is not None
+    return _SURE_SIGNS.search(text) is not None or "()" in text
 
 
 def _found(text: str) -> list[tuple[Span, str]]:
@@ -176,7 +190,7 @@ def blanked(text: str) -> str:
     """
     pieces: list[str] = []
     done = 0
-    for (start, end), name in _found(text) if SIGNS.search(text) else ():
+    for (start, end), name in _found(text) if may_have_no_prose(text) else ():
         if name or text[start:end] == "&nbsp;":
             blank = " " * (end - start - 1) + ("\n" if name in _BLOCKS else " ")
             pieces += (text[done:start], blank)

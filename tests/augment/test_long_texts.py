@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hf_fairness.augment import CounterfactualSwap, group_variants, neutralize, swap
+from hf_fairness.augment.prose import blanked, no_prose
 from hf_fairness.generation.parse import parse_answer
 from hf_fairness.report.merge import update_card
 
@@ -30,6 +31,28 @@ UNITS = [
     "she@he.com ",
     "Told Her Smith ",
     "über she ",
+    "Man Bites Dog | ",
+    "She Met Her: he\n",
+    "<b>he</b> `she ",
+]
+#: What opens something and never closes it, or might be one long name.
+SIGNS = ["<a b='", '<a b="', "<script>", "<!--", "`", "``a", "```", "```\n", "{{", '{"', "[[", "](", "a.", "a/", "a\\"]
+SIGNS += [
+    "a@",
+    "@a.",
+    "#a-",
+    "a:",
+    "&a",
+    "?a=",
+    "\\cite[",
+    '\n  "a',
+    "> ",
+    "ab.com/",
+    "~~~\n",
+    "<a b ",
+    ":a",
+    "_a",
+    "*",
 ]
 REWRITES: dict[str, Callable[[str], object]] = {
     "swap": swap,
@@ -65,6 +88,13 @@ def test_rewrites_are_linear(name):
     above = set(UNITS)
     for _ in range(4):  # a shared machine adds to some of the times; a square stays one however often it is measured
         above = {unit for unit in above if exponent(REWRITES[name], unit) > 1.2}
+    assert above == set()
+
+
+def test_what_is_no_prose_is_found_in_linear_time():
+    above = set(SIGNS)
+    for _ in range(4):
+        above = {unit for unit in above if exponent(lambda text: (no_prose(text), blanked(text)), unit) > 1.2}
     assert above == set()
 
 
