@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
-from hf_fairness.augment.prose import may_have_no_prose, no_prose, touches
+from hf_fairness.augment.prose import may_have_no_prose, no_prose, touches, unescaped
 from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
@@ -184,7 +184,7 @@ class TermFinder:
         if not text.isascii() or "_" in text:
             hits = self._search(text)
             return hits, _WORD.findall(text.lower()) if hits else [], True
-        plain = f" {text.encode().translate(_PLAIN).decode()} "
+        plain = f" {unescaped(text).encode().translate(_PLAIN).decode()} "
         words = plain.split()
         heads = self._heads
         found = [word for word in words if word in heads]
@@ -217,7 +217,7 @@ class TermFinder:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Start and end of every surface of a text, whether it is read or left alone."""
-        lower, place = lower_case(text), 0
+        lower, place = lower_case(unescaped(text)), 0
         while match := self._pattern.search(lower, place):
             name = self._names.get(match.group().replace("’", "'"))
             if name and not _has_capitals_of(text[match.start() : match.end()], name):

@@ -78,7 +78,7 @@ _NO_PROSE = re.compile(
     | :(?<!\w:)[a-z0-9_+-]++:
     | \\\\[\w.-]++\\[^\s"'<>|]++
     | \\(?:begin|end|ref|eqref|label|cite\w*+|include\w*+|input|usepackage)(?:\[[^\[\]\n]*+\])?\{{[^{{}}\n]*+\}}
-    | \\(?<!\w\\)[A-Za-z@]++(?:\\[A-Za-z@]++)*+
+    | \\(?<!\w\\)(?![nrt][A-Z])[A-Za-z@]++(?:\\(?![nrt][A-Z])[A-Za-z@]++)*+
     | ~(?<![\w/.)\]~]~)/[\w.+-]++(?:/[\w.+-]++)*+/?
     | /(?<![\w/.)\]<]/)(?!(?:{_PRONOUNS})\b)(?:[\w.+-]++(?:/[\w.+-]++)++/?|[\w-]++/(?!\w))
     | (?<![\w@.~%+/\\-])(?=[\w~%+-]*+(?:[.@/\\:][\w/\\:.]|\(\)))(?:
@@ -94,6 +94,7 @@ _NO_PROSE = re.compile(
             (?::\d++)?(?:(?:/|\?\w+=|\#\w)[^{_STOP}]*+)?
         | \.\.?/[\w.+-]++(?:/[\w.+-]++)*+/?
         | [ru]/\w[\w-]*+
+        | \w++:\d{{2,5}}/[^{_STOP}]++
         | (?:self|this|cls)(?:\.\w++)++
         | [a-z]\w++(?:\.[a-z_]\w*+){{2,}}+
         | \w++(?:\.\w++)*\.(?:[a-z]+[A-Z]|\w*_)\w*
@@ -111,6 +112,8 @@ _ENDS = {
     "ticks": re.compile("```+"),
 }
 _FENCE = re.compile(r"[`~]+")
+#: Line breaks and tabs as programs write them, before a sentence.
+_ESCAPED = re.compile(r"(?<!\\[nrt])(?:\\[nrt])++(?=[A-Z])")
 #: Signs of emphasis around a word.
 _EMPHASIS = re.compile(r"(?<![\w*~])[*_~]{1,3}(?=[^\s*~])|(?<=[^\s*~])(?<![^\W_]_)[*_~]{1,3}(?![\w*~])")
 
@@ -172,6 +175,11 @@ def _end_of_fence(text: str, opening: re.Match[str]) -> int:
     return closing.end() if closing else len(text)
 
 
+def unescaped(text: str) -> str:
+    """The text with blanks for written signs of line breaks and tabs before a capital, as long as it was."""
+    return _ESCAPED.sub(lambda signs: " " * len(signs[0]), text) if "\\" in text else text
+
+
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:
     """Whether a place overlaps one of some spans, which are in order."""
     place = bisect_left(spans, (end, end))  # of those that begin before the end, the last
@@ -195,5 +203,5 @@ def blanked(text: str) -> str:
             blank = " " * (end - start - 1) + ("\n" if name in _BLOCKS else " ")
             pieces += (text[done:start], blank)
             done = end
-    text = "".join([*pieces, text[done:]])
+    text = unescaped("".join([*pieces, text[done:]]))
     return _EMPHASIS.sub(lambda signs: " " * len(signs[0]), text) if "*" in text or "_" in text or "~" in text else text

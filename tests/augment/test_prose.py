@@ -37,6 +37,7 @@ NO_PROSE = [
     "her.name.co.uk",
     "example.com/women-and-men",
     "t.co/her",
+    "localhost:8080/her",
     "](women)",
     "](/wiki/man_(word))",
     "][her]",
@@ -127,6 +128,7 @@ PROSE = [
     ("RT @her: she left", "RT @her: he left"),
     ("&quot;She left&quot;", "&quot;He left&quot;"),
     ("(he/him)", "(she/her)"),
+    ("It broke.\\nShe left.\\n\\nHe told her.", "It broke.\\nHe left.\\n\\nShe told him."),
 ]
 
 
