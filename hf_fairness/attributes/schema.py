@@ -56,6 +56,7 @@ CONTEXTS = {
     "verb": "after to or a modal, or before an object: a verb (to man the desk)",
     "exclaimed": "called out or thrown in, and said of nobody (Man, this is slow)",
     "called_out": "the same, with a capital (Brother! What a day)",
+    "given_name": "the same, of a title that is a given name too (Duke Ellington)",
     "counted": "the end of a compound with a number (a 3-man crew)",
     "bare_start": "the first word of a sentence, right before a verb: likely a name (Christian said)",
     "connector": "of a plug, a socket or the like (a male connector)",

@@ -11,11 +11,12 @@ What the rules do where opinions differ:
 
 * Several columns (premise and hypothesis) are swapped together. Where the label says the attribute itself,
   ``label_column=`` guards it: refuse, mark, or swap the label too.
-* A name is not a term. Words that are part of a name stay (*Burger King*, *Queen Elizabeth*, *Mother
-  Teresa*, the *Dallas Cowboys*); courtesy titles and kinship before a name are swapped (*Mr. Smith*, *Aunt
-  Ann*), given names only with ``names=True`` (those of the attribute) or ``names=load_names(...)`` (a dated
+* A name is not a term. Words that are part of a name stay (*Burger King*, *Queen Elizabeth Hospital*, *Mother
+  Teresa*, the *Dallas Cowboys*); titles and kinship before a name are swapped (*Mr. Smith*, *Prince George*,
+  *Aunt Ann*), given names only with ``names=True`` (those of the attribute) or ``names=load_names(...)`` (a dated
   source of your own). In a headline in title case a capital says nothing, and terms are swapped.
-* *Mr* becomes *Mrs* as in Dolci et al. 2023; *Ms* and *Miss* become *Mr*, so these two are not invertible.
+* *Mr* becomes *Ms* before a name, and *Mrs* beside *Mrs*; *Mrs*, *Ms* and *Miss* become *Mr*: none is invertible.
+* Idioms and things stay (*mother tongue*, *man, this is slow*, male connectors); :func:`summarize` counts them.
 * Forms that serve everybody (*host*, *author*, *manager*) are written and never read as terms.
 * Words that belong to one group by meaning (*pregnant*) are never touched; ``Attribute.inherent_in`` lists
   them.

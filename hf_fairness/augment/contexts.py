@@ -70,6 +70,10 @@ def _before_name(scan: Scan, start: int, end: int) -> bool:
     return not (scan.lower[index] in _SUBJECTS and verb_like(scan, index + 1))
 
 
+def _given_name(scan: Scan, start: int, end: int) -> bool:
+    return scan.text[start:end].lower() in en.TITLES_AS_NAMES and _before_name(scan, start, end)
+
+
 def _title_before(scan: Scan, start: int, end: int) -> bool:
     """Like `_before_name`, for titles: one in a headline counts too, and both of *Lord and Lady Smith*."""
     index = scan.at(start)
@@ -309,6 +313,7 @@ CHECKS: dict[str, Callable[[Scan, int, int], bool]] = {
     "verb": _verb,
     "exclaimed": _exclaimed,
     "called_out": _called_out,
+    "given_name": _given_name,
     "counted": _counted,
     "bare_start": _bare_start,
     "connector": _connector,
@@ -338,6 +343,7 @@ CAPITAL = frozenset(
 ONLY = {
     "exclaimed": en.EXCLAIMED,
     "called_out": en.EXCLAIMED,
+    "given_name": en.TITLES_AS_NAMES,
     "party": en.ACTORS,
     "verb": en.VERBS_OF_PERSONS,
 }

@@ -414,6 +414,8 @@ TITLES = words(
     "king queen prince princess duke duchess emperor empress lord lady baron baroness earl countess sir dame viscount "
     "viscountess"
 )
+#: Titles that are given names too.
+TITLES_AS_NAMES = words("duke earl baron")
 #: Words before a title that are no names.
 BEFORE_TITLES = words("crown grand vice deputy hrh hm")
 NUMBERS = words("one two three four five six seven eight nine ten eleven twelve")

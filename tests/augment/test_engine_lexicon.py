@@ -66,6 +66,9 @@ INVERSE = [
     ("HRH Prince William", "HRH Princess William"),
     ("the lady of the house", "the man of the house"),
     ("A cleaning lady came.", "A cleaning man came."),
+    ("Her Ladyship bowed.", "His Lordship bowed."),
+    ("the leading lady", "the leading man"),
+    ("Viscount Hall spoke.", "Viscountess Hall spoke."),
     ("the son of a teacher", "the daughter of a teacher"),
     ("My dad told me on the phone.", "My mom told me on the phone."),
     ("My uncle Sam called.", "My aunt Sam called."),
@@ -91,6 +94,8 @@ def test_a_swap_and_back(one, other):
         ("a (wo)man", "a man/woman"),
         ("an air hostess", "an air steward"),
         ("the executrix", "the executor"),
+        ("Baroness Hall and Duchess Kate", "Baron Hall and Duke Kate"),
+        ("a warlock", "a witch"),
     ],
 )
 def test_one_way(source, wanted):
@@ -118,6 +123,7 @@ KEPT = [
     "You need to man up.",
     "the Wright brothers",
     "Mario Bros",
+    "Duke Ellington played.",
     "a 3-man crew and a two-man tent",
     "Brother! What a day.",
     "bachelor's degree",
