@@ -344,6 +344,7 @@ ONLY = {
     "exclaimed": en.EXCLAIMED,
     "called_out": en.EXCLAIMED,
     "given_name": en.TITLES_AS_NAMES,
+    "counted": frozenset({"man"}),
     "party": en.ACTORS,
     "verb": en.VERBS_OF_PERSONS,
 }

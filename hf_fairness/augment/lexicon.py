@@ -164,11 +164,12 @@ class TermFinder:
         self._names = {name.lower(): name for name in names}
         self._pattern = compile_terms(lowered)
         self._without_names = compile_terms(lowered - self._names.keys()) if self._names else self._pattern
-        self._longer: dict[str, list[str]] = {}
+        longer: dict[str, list[str]] = {}
         for surface in lowered:
             words = _WORD.findall(surface)
             if words != [surface]:
-                self._longer.setdefault(_rarest(words, common, lowered), []).append(surface)
+                longer.setdefault(_rarest(words, common, lowered), []).append(surface)
+        self._longer = {word: re.compile(_branch(_trie(surfaces))) for word, surfaces in longer.items()}
         self._heads = frozenset(lowered | self._longer.keys() | doubts)
         self._rare = frozenset(self._longer)
         self._doubts = doubts
@@ -199,17 +200,15 @@ class TermFinder:
             start = plain.find(f" {word} ", end)
             end = start + len(word)
             reading = self._read(text[start:end])
-            if reading is not None and not (apostrophe and _NAME_GOES_ON.match(text, end)):
+            if reading is not None:
                 hits.append(Hit(start, end, reading))
+        if apostrophe and _NAME_GOES_ON.search(text):
+            hits = [hit for hit in hits if not _NAME_GOES_ON.match(text, hit.end)]
         return _in_prose(text, hits) if may_have_no_prose(text) else hits, words, doubtful
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
-        lower, longer = text.lower(), self._longer
-        for word in self._rare.intersection(words):  # loops: a generator expression takes five times as long
-            for surface in longer[word]:
-                if surface in lower:
-                    return True
-        return False
+        lower = text.lower()
+        return any(self._longer[word].search(lower) for word in self._rare.intersection(words))
 
     def _search(self, text: str) -> list[Hit]:
         hits = [Hit(start, end, self._read(text[start:end])) for start, end in self.spans(text)]
@@ -251,13 +250,18 @@ def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:
 
 def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
     """A regular expression that finds the longest surface at every word, in a text in lower case."""
+    trie = _trie(surfaces)
+    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_]|{_GOES_ON})(?!_{{1,2}}[^\W_])")
+
+
+def _trie(surfaces: Iterable[str]) -> dict[str, dict]:  # type: ignore[type-arg]
     trie: dict[str, dict] = {}  # type: ignore[type-arg]
     for surface in surfaces:
         node = trie
         for letter in surface.lower():
             node = node.setdefault(letter, {})
         node[""] = {}
-    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_]|{_GOES_ON})(?!_{{1,2}}[^\W_])")
+    return trie
 
 
 def _branch(node: dict[str, dict]) -> str:  # type: ignore[type-arg]

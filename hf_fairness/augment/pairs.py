@@ -65,8 +65,11 @@ def said_together(hits: list[Hit], known: Together, n_groups: int) -> list[Hit]:
         n_groups: number of groups that must be there.
     """
     groups: dict[int, set[str]] = {}
-    for hit in hits:
-        for companion in known.get(hit.candidate, ()):
+    paired = [hit for hit in hits if hit[2] in known]
+    if len(paired) < n_groups:
+        return hits
+    for hit in paired:
+        for companion in known[hit.candidate]:
             groups.setdefault(companion.entry, set()).add(hit.candidate.group)
     complete = {entry for entry, found in groups.items() if len(found) == n_groups}
     if not complete:

@@ -76,11 +76,13 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
     """
     written, records = "", ""
     done, last, left, right = 0, -len(text) - LONGEST_LINK, "", ""
+    brackets = "(" in text
     for start, end, candidate, _ in hits:
         source, group = text[start:end], candidate.group
         to = target.get(group, group)
         new, _, record, steady = _counterpart(source, candidate, to)
-        if not steady or text.startswith("(", end) or (start - last <= LONGEST_LINK and left != group and right == to):
+        joined = start - last <= LONGEST_LINK and left != group and right == to
+        if joined or not steady or (brackets and text[end : end + 1] == "("):
             rendered, edits = render(text, hits, scan, target)  # an article follows suit, or two terms become one
             return rendered, dump_edits(edits)
         last, left, right = end, group, to
