@@ -62,6 +62,7 @@ class Engine:
         self._combined = {
             "".join(parts).lower(): self._combination(parts, words) for parts, words in attribute.combined
         }
+        self._n_groups = len(attribute.groups)
         self._together = together(attribute.together, self._candidates)
         surfaces = [*self._candidates, *self._protected, *self._combined]
         with_capitals = [phrase for phrase in self._protected if phrase.lower() not in self._protected]
@@ -112,7 +113,7 @@ class Engine:
             return [], None
         hits, scan = _decide(text, hits, tagger)
         if len(hits) > 1 and self._together:
-            hits = said_together(hits, self._together, len(self.attribute.group_names))
+            hits = said_together(hits, self._together, self._n_groups)
         return hits, scan
 
     def kept(self, text: str, hits: Sequence[Hit] | None = None) -> list[str]:

@@ -49,7 +49,7 @@ def _any(endings: Set[str]) -> str:
 
 
 #: A text without any of these is prose from end to end; the first and the second are quick.
-_SIGNS = re.compile(r"[@#\\<`{$~&/\[\]%:=]")
+_SIGNS = b"@#\\<`{$~&/[]%:="
 _DOTTED = re.compile(r"\.[^\W\d]\w")
 _SURE_SIGNS = re.compile(
     r"""[@#\\<`{~]|\$[A-Za-z_]|&\w|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
@@ -142,7 +142,8 @@ def no_prose(text: str) -> list[Span]:
 
 def may_have_no_prose(text: str) -> bool:
     """Whether a text has a sign of what is no prose; most have none."""
-    if _SIGNS.search(text) is None and "()" not in text:
+    letters = text.encode(errors="replace")
+    if len(letters) == len(letters.translate(None, _SIGNS)) and "()" not in text:
         return _DOTTED.search(text) is not None
     return _SURE_SIGNS.search(text) is not None or "()" in text
 
