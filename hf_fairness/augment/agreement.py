@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hf_fairness.augment import english as en
+from hf_fairness.augment.context_model import context_model, surroundings
 from hf_fairness.augment.scan import Scan
 
 #: (start, end, new text) of one change in the source text.
@@ -30,7 +31,7 @@ def plural_verbs(scan: Scan, index: int, end: int) -> list[Change]:
     """
     rest = scan.lower[index][end - scan.starts[index] :]
     if rest == "'s":
-        ending = scan.text[end] + _contracted(scan, index + 1)
+        ending = scan.text[end] + _contracted(scan.text, scan.starts[index], scan.ends[index])
         return [
             (end, scan.ends[index], _cased(ending, scan.text[end : scan.ends[index]])),
             *_joined(scan, index + 1, present=True),
@@ -39,7 +40,7 @@ def plural_verbs(scan: Scan, index: int, end: int) -> list[Change]:
         return []  # he'd, he'll, he-said
     asked = scan.low(index - 1)
     if asked.endswith("'s") and asked[:-2] in en.QUESTION_WORDS:  # where's she
-        ending = {"re": " are", "ve": " have"}[_contracted(scan, index + 1)]
+        ending = {"re": " are", "ve": " have"}[_contracted(scan.text, scan.ends[index - 1] - 2, end)]
         return [(scan.ends[index - 1] - 2, scan.ends[index - 1], ending)]
     if _inverted(scan, index):
         return [_replace(scan, index - 1, _plural(scan.lower[index - 1]) or "")]
@@ -65,21 +66,9 @@ def _replace(scan: Scan, index: int, new: str) -> Change:
     return scan.starts[index], scan.ends[index], new.replace("'", "’") if "’" in source else new
 
 
-def _contracted(scan: Scan, index: int) -> str:
-    """``"re"`` or ``"ve"`` for the *'s* before a token."""
-    while scan.low(index) in en.MID_ADVERBS or (scan.low(index).endswith("ly") and scan.low(index) not in en.LY_WORDS):
-        index += 1
-    word, after = scan.low(index), scan.low(index + 1)
-    if word in ("known", "seen", "found", "made") and after in ("as", "for", "by", "to", "in", "of"):
-        return "re"
-    if word in ("set", "paid", "lost", "left", "put") and after in ("to", "by", "in", "as", "."):
-        return "re" if word == "set" or after == "by" else "ve"
-    if word in en.STATIVE_PARTICIPLES and word not in en.PARTICIPLES:
-        objects = en.OBJECT_STARTS - {"a", "an", "the"}
-        return "ve" if after in objects or (word == "wanted" and after == "to") else "re"
-    if word in en.PARTICIPLES or (word.endswith("ed") and len(word) > 3 and after != "by"):
-        return "ve"
-    return "re"
+def _contracted(text: str, start: int, end: int) -> str:
+    """``"re"`` or ``"ve"`` for the *'s* between two offsets: of *she's*, or of *where's she* from the sign on."""
+    return "ve" if context_model("has").chance(surroundings(text, start, end)) > 0.5 else "re"
 
 
 def _inverted(scan: Scan, index: int) -> bool:

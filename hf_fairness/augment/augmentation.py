@@ -103,7 +103,7 @@ class CounterfactualSwap(_Judged):
             as ``{"F": "female", "M": "male"}``.
         on_label: what to do about such a row: ``"refuse"`` (an error), ``"mark"`` (column ``label_preserved``),
             or ``"swap"`` (the label of the other group).
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        tagger: settles which case a pronoun has; None means that the words around decide.
         on_missing: what to do about a row that lacks a text (None, NaN): ``"skip"`` lets it pass with empty outputs and
             a warning, ``"error"`` refuses it.
         quality: whether swaps are judged: True, or a :class:`SwapQuality` for the same columns. The text itself stands

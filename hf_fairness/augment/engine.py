@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.attributes.terms import pronoun_concepts
-from hf_fairness.augment import contexts, pronouns, quick_pronouns
+from hf_fairness.augment import contexts, pronouns
 from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.language import DOUBTS, looks_english
 from hf_fairness.augment.lexicon import Candidate, Combination, Hit, Reading, TermFinder, candidates, name_concepts
@@ -25,9 +25,6 @@ from hf_fairness.augment.scan import Scan
 LANGUAGES: dict[str, Callable[..., bool]] = {"en": looks_english}
 #: Words beside which the check must be asked.
 _DOUBTS = {"en": DOUBTS}
-
-#: Share of pronouns of several cases that get the right one.
-_CERTAINTY = 0.97
 
 #: Gives (start, end, Penn tag) of the words of a text.
 Tagger = Callable[[str], Iterable[tuple[int, int, str]]]
@@ -103,7 +100,7 @@ class Engine:
         Args:
             text: one text.
             tagger: gives (start, end, Penn tag) of the words of a text; where it has an opinion about an ambiguous
-                pronoun, it is followed. None means the rules alone.
+                pronoun, it is followed. None means the words around decide.
 
         Returns:
             The hits, and the tokens of the text if they were needed to find them.
@@ -184,25 +181,25 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
         if isinstance(reading, Combination):
             hits += reading.hits(start)
             continue
-        candidate: Candidate | None = None
-        if tagger and reading.cases:
-            tags = {(a, b): tag for a, b, tag in tagger(text)} if tags is None else tags
-            candidate = reading.cases.get(pronouns.tagged(tags.get((start, end), ""), reading.cells))
-        if candidate is None and reading.cases:
-            candidate = reading.cases.get(quick_pronouns.resolve_quickly(text, start, end, reading.cells))
-        if candidate is None:
-            scan = scan or Scan(text)
-            candidate = _read_in_context(reading, scan, start, end)
+        if reading.cases:
+            case, certainty = "", pronouns.TAGGED
+            if tagger:
+                tags = {(a, b): tag for a, b, tag in tagger(text)} if tags is None else tags
+                case = pronouns.tagged(tags.get((start, end), ""), reading.cells)
+            if not case:
+                case, certainty = pronouns.resolve(text, start, end, reading.cells)
+            hits.append(Hit(start, end, reading.cases[case], certainty))
+            continue
+        scan = scan or Scan(text)
+        candidate = _read_in_context(reading, scan, start, end)
         if candidate is not None:
-            hits.append(Hit(start, end, candidate, _CERTAINTY if reading.cases else 1.0))
+            hits.append(Hit(start, end, candidate))
             generic = generic or bool(candidate.concept.generic)
     return with_generic(text, hits) if generic else hits, scan
 
 
 def _read_in_context(reading: Reading, scan: Scan, start: int, end: int) -> Candidate | None:
     """The candidate that the context chooses, None where it leaves the word alone."""
-    if reading.cases:
-        return reading.cases[pronouns.resolve(scan, scan.at(start), end, reading.cells)]
     for option in reading.options:
         concept = option.concept
         if concept.when and not any(contexts.WHEN[name](scan, start, end) for name in concept.when):

@@ -16,7 +16,6 @@ DETERMINERS = words(
     "either neither which what whose one two three four five six seven eight nine ten many several few "
     "most more all other such own"
 )
-POSSESSIVES = words("my your his her its our their whose")
 PREPOSITIONS = words(
     "about above across after against along alongside amid among amongst around as at before behind below "
     "beneath beside besides between beyond by concerning despite during except following for from in "
@@ -115,11 +114,7 @@ GIFTS = words(
 GIVE_STRICTLY = words(
     "give gave gives giving offer offered offers offering show showed shows showing ask asked asks asking provides"
 )
-#: Of these, the ones after which a noun and a plural are given too (*gives her night terrors*).
-HAND_OVER_VERBS = words("give gave gives giving")
 ARTICLES = words("a an the")
-#: Particles after a plural that show that it is owned: *gave her racehorses away*.
-GIVE_PARTICLES = words("away up back off over out")
 OWNED = words(
     "parents children kids sons daughters grandchildren grandparents siblings brothers sisters fans "
     "thoughts views opinions skills feelings emotions clients friends colleagues students patients "
@@ -128,10 +123,6 @@ OWNED = words(
     "bosses bandmates cousins aunts uncles nieces nephews opponents constituents troops wares clothes "
     "belongings remarks comments twins assets talents curves tattoos pets dogs cats guests hosts "
     "subordinates subjects doctors lawyers teachers credentials roots true"
-)
-#: Of the above, words that only count when the pronoun is followed by nothing that they could describe.
-GIFT_MODIFIERS = words(
-    "extra additional free proper special first full maximum total complete great big new different good bad"
 )
 BARE_INFINITIVE_VERBS = words(
     "see saw seen sees seeing watch watched watches watching hear heard hears hearing make made makes "
@@ -204,7 +195,6 @@ MAKE_VERBS = words("make made makes making render rendered")
 TELL_VERBS = words(
     "tell told tells telling ask asked asks asking remind reminded assure assured inform informed show showed"
 )
-COURTESY_TITLES = words("mr mrs ms miss mx dr prof")
 #: -ed words that are nouns.
 ED_NOUNS = words("bed seed need speed deed greed feed weed breed creed steed shed sled moped kindred hatred hundred")
 #: -ing words that are nouns or adjectives more often than participles.
@@ -265,20 +255,6 @@ PARTICIPLES = words(
     "helped found built bought brought caught felt held heard hit sold slept sung drunk swum ridden risen "
     "flown frozen stolen thrown withdrawn overcome undergone"
 )
-#: Participles after which 's is "is" nevertheless.
-STATIVE_PARTICIPLES = words(
-    "married worried excited interested tired scared engaged divorced supposed retired accused charged "
-    "expected dressed required allowed prepared determined concerned convinced surprised disappointed "
-    "pleased satisfied confused bored embarrassed frightened terrified shocked devastated thrilled "
-    "delighted relieved annoyed frustrated exhausted overwhelmed amazed impressed inspired motivated "
-    "blessed gifted talented skilled experienced educated qualified committed dedicated devoted obsessed "
-    "addicted attached involved related based located buried named called nicknamed credited rumoured "
-    "rumored wanted loved missed respected admired hated hurt injured wounded stuck lost gone-off sued "
-    "forced used inclined suited armed booked scheduled slated tipped ranked rated signed listed naked "
-    "wicked advised paid seen known set born survived-by drawn torn sworn worn-out left-handed put-off "
-    "kind-hearted spoiled unmarried distracted finished ashamed registered represented depressed infected "
-    "disabled"
-)
 #: Base forms of common verbs, for verbs joined by "and" (*she runs and jumps*).
 VERBS = BASE_VERBS | words(
     "accuse add admire admit advise agree aim allow announce annoy anticipate appreciate argue arrange "
@@ -327,12 +303,6 @@ NAME_WORDS = words(
 )
 #: Words and signs that begin an amount.
 AMOUNTS = words("one two three four five six seven eight nine ten many several few $ £ €")
-#: Words that follow *his* or *hers* standing alone.
-AFTER_POSSESSIVE_PRONOUN = words(
-    "is was are were isn't wasn't has had have and or but nor than to for from in on at as with if when "
-    "because that which who alone too also though while so until since without did does do can could "
-    "would should may might either again anyway instead yet the a an after before not"
-)
 #: Of `BASE_VERBS` those that are no nouns at all.
 PLAIN_BASE_VERBS = words(
     "go know be come get become understand realize realise eat speak grow live lose give bring pay meet "
@@ -427,3 +397,19 @@ NAMESAKES = words(
     "prize award trophy bible version cruises line house building tower library museum gallery foundation trust fund "
     "spaniel hotel pub inn arms day memorial reservoir dock docks wharf harbour harbor forest class jr sr power kong"
 )
+
+#: Spellings of forums and tweets, and words for women -> the spelling that the context model knows.
+SPELLINGS = {
+    "u": "you", "ur": "your", "r": "are", "n": "and", "nd": "and", "b4": "before", "w/": "with", "w": "with",
+    "bc": "because", "cuz": "because", "coz": "because", "cos": "because", "cus": "because", "tho": "though",
+    "thru": "through", "til": "until", "till": "until", "tht": "that", "dat": "that", "da": "the", "tha": "the",
+    "im": "i'm", "ive": "i've", "dont": "don't", "didnt": "didn't", "doesnt": "doesn't", "isnt": "isn't",
+    "wasnt": "wasn't", "cant": "can't", "wont": "won't", "thats": "that's", "whats": "what's", "hes": "he's",
+    "shes": "he's", "theyre": "they're", "youre": "you're", "rn": "now", "tmrw": "tomorrow", "tmr": "tomorrow",
+    "2nite": "tonight", "2day": "today", "pls": "please", "plz": "please", "smth": "something", "ppl": "people",
+    "alot": "lots", "abt": "about", "fr": "!", "lol": "!", "lmao": "!", "lmfao": "!", "omg": "!", "smh": "!",
+    "haha": "!", "hahaha": "!", "xx": "!", "xxx": "!", "xo": "!", "xoxo": "!", "tbh": "!", "imo": "!", "btw": "!",
+    "ffs": "!", "wtf": "!",
+    # of two genders alike
+    "she": "he", "hers": "his", "her": "his", "herself": "himself", "she's": "he's", "she'd": "he'd", "she'll": "he'll",
+}  # fmt: skip

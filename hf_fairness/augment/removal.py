@@ -33,7 +33,7 @@ class RemoveTerms(Transform):
         names: whether given names are removed too; as in :class:`CounterfactualSwap`.
         placeholder: what stands in place of a term; ``""`` takes the term out, with a space beside it, and a
             possessive *'s* with a noun.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        tagger: settles which case a pronoun has; None means that the words around decide.
         on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:

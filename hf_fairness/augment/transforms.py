@@ -44,7 +44,7 @@ class Transform(MapFunction):
         attribute: name, file or object.
         names: whether given names count as terms: False, True for those of the attribute, or a table of
             ``load_names`` or the path of one.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        tagger: settles which case a pronoun has; None means that the words around decide.
         id_column: column with the key of a row, where equal texts should be drawn differently.
         on_missing: what to do about a row that lacks a text: as in :class:`hf_fairness.maps.MapFunction`.
 

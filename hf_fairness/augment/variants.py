@@ -24,7 +24,7 @@ class Neutralize(Transform):
         pronouns: id of another paradigm (``"xe"``); ``""`` means the neutral one of the attribute.
         reflexive: another reflexive pronoun (``"themself"``).
         names: whether given names are replaced too; as in :class:`CounterfactualSwap`.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        tagger: settles which case a pronoun has; None means that the words around decide.
         on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:
@@ -78,7 +78,7 @@ class GroupVariants(Transform):
         attribute: name, file or object; any number of groups.
         prefix: put before the names of the added columns, where these are taken.
         names: whether given names count as terms; as in :class:`CounterfactualSwap`.
-        tagger: settles what the rules leave open about pronouns; None means the rules alone.
+        tagger: settles which case a pronoun has; None means that the words around decide.
         on_missing: what to do about a row that lacks a text; as in :class:`CounterfactualSwap`.
 
     Adds:

@@ -272,24 +272,3 @@ def test_token_error_is_at_most_half_of_a_dictionary_swap(shared, source):
                 print(f"   got    {swap(x)}\n   wanted {y}")
     assert len(pairs) >= 60
     assert ours <= dictionary / 2
-
-
-def test_the_quick_reading_agrees_with_the_full_one(shared, monkeypatch):
-    """Real news: the shortcut without tokens gives the same text as the rules, and answers for most pronouns."""
-    from hf_fairness.augment import quick_pronouns
-
-    lines = (shared / "data" / "gfst" / "news.2017.FEMALE.en-he.en").read_text(encoding="utf-8").splitlines()[:6_000]
-    lines += (shared / "data" / "gfst" / "news.2017.MALE.en-it.en").read_text(encoding="utf-8").splitlines()[:3_000]
-    quick, answers = quick_pronouns.resolve_quickly, collections.Counter()
-
-    def counted(*arguments):
-        answer = quick(*arguments)
-        answers[not answer] += 1
-        return answer
-
-    monkeypatch.setattr(quick_pronouns, "resolve_quickly", counted)
-    shortcut = [swap(line) for line in lines]
-    monkeypatch.setattr(quick_pronouns, "resolve_quickly", lambda *_: "")
-    assert shortcut == [swap(line) for line in lines]
-    print(f"answered without tokens: {answers[False] / answers.total():.3f} of {answers.total()}")
-    assert answers[False] > 0.7 * answers.total()

@@ -1,0 +1,303 @@
+"""A small model of the words around a place of a text: the chance that a word there has one reading of two.
+
+Logistic regression over the three words before and after, their classes, their endings and pairs of these. Plain
+Python: a few dozen look-ups in tables that `benchmarks/pronoun_model.py` fitted and wrote to `data/contexts.json`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+
+from hf_fairness.augment import english as en
+from hf_fairness.augment.scan import lower_case
+
+#: Words that are looked at before a place and after it.
+BEFORE, AFTER = 2, 3
+#: What stands in the place of words before the beginning and after the end of a text.
+START, END = "<s>", "</s>"
+
+#: What a feature looks at: the word itself (w), its class (k) or its ending (e) at a distance, or the capital (c).
+TEMPLATES = (
+    *("w-1", "w-2", "w+1", "w+2", "k-1", "k-2", "k+1", "k+2", "e-1", "e+1", "e+2", "c+1"),
+    *("w-1 w+1", "w-1 k+1", "k-1 w+1", "k-1 k+1", "w-1 w+2", "w-1 k+2", "w-1 c+1"),
+    *("w+1 w+2", "w+1 k+2", "k+1 k+2", "w-2 w-1", "k-1 k+1 k+2"),
+)
+_DISTANCES = ("-1", "-2", "+1", "+2")
+_PLACES = {name: k for k, name in enumerate([kind + place for place in _DISTANCES for kind in "wke"] + ["c+1"])}
+_THREE = "k-1 k+1 k+2"
+_SECOND = {
+    first: [(f"{first} {second}", _PLACES[second]) for template in TEMPLATES for head, _, second in
+            [template.partition(" ")] if head == first and second in _PLACES]
+    for first in _PLACES
+}  # fmt: skip
+#: Verbs that say what may follow, and words that say what they are after a pronoun.
+_VERB_LISTS = (
+    en.GIVE_VERBS, en.GIVE_STRICTLY, en.BARE_INFINITIVE_VERBS, en.COMPLEMENT_VERBS, en.CALL_VERBS, en.MOTION_VERBS,
+    en.SENSE_VERBS, en.CAUSATIVE_VERBS, en.MAKE_VERBS, en.TELL_VERBS,
+)  # fmt: skip
+_WORD_LISTS = (
+    en.GIFTS, en.OWNED, en.BASE_VERBS, en.PLAIN_BASE_VERBS, en.COMPLEMENTS, en.PARTICIPLES, en.AMOUNTS,
+    en.MAYBE_ADVERBS, en.TIME_UNITS, en.FREE_ADVERBS,
+)  # fmt: skip
+_CLOSED = (
+    en.PREPOSITIONS | en.PARTICLES | en.DETERMINERS | en.PRONOUNS | en.CONJUNCTIONS | en.AUXILIARIES | en.FREE_ADVERBS
+) - {"own"}
+_WINDOW = 40  # letters on each side in which the words are looked for
+_TOKEN = re.compile(r"\b[wW]/|#\d+|[#@]\w+|\d[\d.,]*\d\b|\w+(?:['’\-‑]\w+)*|\.\.+|\n(?=\s*(?:\n|[^\sa-z]))|[^\w\s]")
+_TAG = re.compile(r"<(/?\w+)[^<>]*>")
+_CUT_TAG = re.compile(r"^[^<]*>|<\w[^>]*$")
+_BREAKING_TAGS = frozenset({"br", "p", "div", "li", "td", "/p", "/div", "/li", "/td"})
+_SIGNS = {
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("‘’`", "'"),
+    **dict.fromkeys("-–‑−", "—"),
+    **dict.fromkeys("$£€¥", "$"),
+    **dict.fromkeys("&+", "and"),
+    "…": "..",
+}
+_PLAIN_SIGNS = frozenset(".,;:!?\"'()[]{}—/%*")
+_PAIRS = frozenset({("(", ")"), ("[", "]"), ('"', '"'), ("'", "'"), ("*", "*"), ("~", "~")})
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def normal(token: str) -> str:
+    """A token as the tables spell it: small letters, one sign for quotes, dashes, currencies, numbers and emoji.
+
+    Example:
+        >>> from hf_fairness.augment.context_model import normal
+        >>> [normal(token) for token in ("Told", "“", "£", "25th", "#1", "#blessed", "b4")]
+        ['told', '"', '$', '0', 'first', '!', 'before']
+    """
+    first = token[0]
+    if first.isalpha() or first == "_":
+        word = lower_case(token).replace("’", "'").replace("‑", "-")
+        return en.SPELLINGS.get(word, word)
+    if first.isdigit():
+        return "0"
+    if first == "\n":
+        return END
+    if len(token) > 1:
+        return ".." if first == "." else "first" if token[1].isdigit() else "!"
+    return first if first in _PLAIN_SIGNS else _SIGNS.get(first, "!")
+
+
+class Surroundings(NamedTuple):
+    """What stands around a place of a text.
+
+    Attributes:
+        before: the `BEFORE` tokens before it, the nearest first.
+        after: the `AFTER` tokens after it.
+        capital: ``"1"`` where a capital follows a small letter, ``"0"`` where none does, ``""`` where the place itself
+            begins with a capital, so that one after it says nothing.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    capital: str
+
+
+def tokens(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and spelling of the tokens of a text."""
+    return [(*match.span(), match[0]) for match in _TOKEN.finditer(text)]
+
+
+def surroundings(text: str, start: int, end: int) -> Surroundings:
+    """The words and signs around a place. Brackets, quotes, stars and tags that hold it alone are passed over.
+
+    Example:
+        >>> from hf_fairness.augment.context_model import surroundings
+        >>> surroundings("I told (her) story", 8, 11)
+        Surroundings(before=('told', 'i'), after=('story', '</s>', '</s>'), capital='0')
+    """
+    low = start - _WINDOW
+    left = text[low if low > 0 else 0 : start].rsplit(" ", BEFORE + 1)
+    right = text[end : end + _WINDOW].split(" ", AFTER + 1)
+    capital = ""
+    if not text[start].isupper():
+        capital = "1" if text[end : end + 2].lstrip()[:1].isupper() else "0"
+    if len(left) > BEFORE:
+        before = _back(left[-1]) + _back(left[-2]) + _back(left[-3])
+    else:
+        before = sum(map(_back, reversed(left)), ())
+    if len(right) > AFTER:
+        after = _parts(right[0]) + _parts(right[1]) + _parts(right[2]) + _parts(right[3])
+    else:
+        after = sum(map(_parts, right), ())
+    while after and before and (before[0], after[0]) in _PAIRS:
+        before, after = before[1:], after[1:]
+    if END in before or len(before) < BEFORE:
+        before = _padded(before, START, BEFORE)
+    if END in after or len(after) < AFTER:
+        after = _padded(after, END, AFTER)
+    return Surroundings(before[:BEFORE], after[:AFTER], capital)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _parts(chunk: str) -> tuple[str, ...]:
+    """The tokens of what stands between blanks, as the tables spell them; tags are left out."""
+    if "<" in chunk or ">" in chunk:
+        chunk = _CUT_TAG.sub("", _TAG.sub(_untagged, chunk))
+    return tuple([normal(token) for token in _TOKEN.findall(chunk)])
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _back(chunk: str) -> tuple[str, ...]:
+    """The same, the last token first."""
+    return _parts(chunk)[::-1]
+
+
+def _padded(tokens: tuple[str, ...], border: str, number: int) -> tuple[str, ...]:
+    """The tokens up to the border, and the border in the place of those that are not there."""
+    kept = tokens[: tokens.index(END)] if END in tokens else tokens
+    return kept + (border,) * (number - len(kept))
+
+
+def _untagged(tag: re.Match[str]) -> str:
+    """A blank in the place of a tag, a border in that of one that ends a paragraph or a line."""
+    return "\n\n" if tag[1].lower() in _BREAKING_TAGS else " "
+
+
+class ContextModel:
+    """Chance that the first of two readings is right, from the words around.
+
+    Args:
+        classes: word -> its class; words of no class have that of their last two letters.
+        bias: log odds where nothing is known.
+        tables: template -> weights: by value for a template of one part, by first and last value for one of several.
+
+    Example:
+        >>> from hf_fairness.augment.context_model import context_model, surroundings
+        >>> model = context_model("object")
+        >>> text = "We gave her change."
+        >>> model.chance(surroundings(text, 8, 11)) > 0.5
+        True
+    """
+
+    def __init__(self, classes: Mapping[str, str], bias: float, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        self._classes = classes
+        self._bias = bias
+        self._tables = tables
+        self._capital, self._lists, self._three = (tables.get(name, {}) for name in ("c+1", "lists", _THREE))
+        self._told = [functools.lru_cache(maxsize=1 << 14)(functools.partial(self._tell, k)) for k in _DISTANCES]
+
+    def _tell(self, distance: str, token: str) -> tuple[float, tuple[str, str, str], tuple[tuple[Any, int], ...]]:
+        """What a token says alone, its views, and what each of them says with another: weights, place of the other."""
+        seen = views(token, self._classes)
+        alone, rows = 0.0, []
+        for kind, view in zip("wke", seen, strict=True):
+            alone += self._tables.get(kind + distance, {}).get(view, 0)
+            for template, second in _SECOND.get(kind + distance, ()):
+                row = self._tables.get(template, {}).get(view)
+                if row:
+                    rows.append((row, second))
+        return alone, seen, tuple(rows)
+
+    def score(self, around: Surroundings) -> float:
+        """Log odds of the first reading."""
+        (last, earlier), after, capital = around
+        next_, second, _ = after
+        tell = self._told
+        a, one, rows = tell[0](last)
+        b, two, more = tell[1](earlier)
+        c, three, others = tell[2](next_)
+        d, four, _ = tell[3](second)
+        total = self._bias + self._capital.get(capital, 0) + a + b + c + d
+        values = (*one, *two, *three, *four, capital)
+        for row, place in rows + more + others:
+            total += row.get(values[place], 0)
+        triples = self._three.get(one[1])
+        if triples:
+            total += triples.get(f"{three[1]} {four[1]}", 0)
+        for name in listed(verb_lists(last), after):
+            total += self._lists.get(name, 0)
+        return float(total)
+
+    def chance(self, around: Surroundings) -> float:
+        """Chance of the first reading, in [0, 1]."""
+        return 1 / (1 + math.exp(-self.score(around)))
+
+
+def views(token: str, classes: Mapping[str, str]) -> tuple[str, str, str]:
+    """Word, class and ending of a token."""
+    ending = token[-2:]
+    return token, classes.get(token) or f"-{ending}", ending
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def verb_lists(word: str) -> tuple[str, ...]:
+    """Numbers of the lists of verbs that hold a word."""
+    return tuple(str(k) for k, verbs in enumerate(_VERB_LISTS) if word in verbs)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def kinds(word: str) -> tuple[str, ...]:
+    """What the word lists and its ending say of a word after a pronoun."""
+    found = [str(k) for k, words in enumerate(_WORD_LISTS) if word in words]
+    if word.endswith("ing") and word not in en.ING_NOUNS:
+        found.append("ing")
+    elif word.endswith("ed") and word not in en.ED_NOUNS:
+        found.append("ed")
+    elif word.endswith("ly") and word not in en.LY_WORDS:
+        found.append("ly")
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")):
+        found.append("s")
+    elif word.endswith(en.ADJECTIVE_ENDINGS):
+        found.append("adj")
+    elif not found and word.isalpha():
+        found.append("noun")
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _closes(word: str) -> str:
+    """What may stand after a phrase: ``"."`` for a sign, a function word or an adverb, ``"a"`` for an article."""
+    if word in en.ARTICLES:
+        return "a"
+    if not word[0].isalnum() or word in _CLOSED or (word.endswith("ly") and word not in en.LY_WORDS):
+        return "."
+    return ""
+
+
+def listed(verbs: Sequence[str], after: Sequence[str]) -> list[str]:
+    """The lists of a verb with those of the words after the pronoun, and whether a phrase ends there."""
+    first, second, third = after
+    close = _closes(second)
+    found = [kind + close for kind in kinds(first)]
+    if not verbs:
+        return found
+    found += [f"{verb} {kind}{close}" for verb in verbs for kind in kinds(first)]
+    if not close:
+        close = _closes(third)
+        found += [f"{verb} 2 {kind}{close}" for verb in verbs for kind in kinds(second)]
+    return found
+
+
+def features(around: Surroundings, classes: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Template, first value and other values of all that the model looks at."""
+    values = [view for token in (*around.before, *around.after[:2]) for view in views(token, classes)]
+    values.append(around.capital)
+    found = []
+    for name in TEMPLATES:
+        first, *rest = (values[_PLACES[part]] for part in name.split())
+        found.append((name, first, " ".join(rest)))
+    return found + [("lists", name, "") for name in listed(verb_lists(around.before[0]), around.after)]
+
+
+@functools.lru_cache(maxsize=1)
+def _stored() -> Any:
+    file = resources.files(__package__) / "data" / "contexts.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=8)
+def context_model(name: str) -> ContextModel:
+    """A fitted model: ``"object"`` (against a determiner), ``"pronoun"`` (against one), ``"has"`` (against *is*)."""
+    stored = _stored()
+    classes = {word: str(number) for number, line in enumerate(stored["classes"]) for word in line.split(" ")}
+    return ContextModel(classes, **stored["models"][name])
