@@ -28,20 +28,19 @@ from scipy.sparse.linalg import svds
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.exams.texts import DATA, FOLDER, Place, text_at
 from benchmarks.pronoun_sentences import written
 from benchmarks.study import RESULTS, ROOT, write_results
-from benchmarks.swap_exam import _rows
 from hf_fairness.augment import english as en
 from hf_fairness.augment.context_model import END, Surroundings, features, normal, surroundings, tokens
 from hf_fairness.augment.pronouns import OBJECT, OBJECT_OR_DETERMINER, resolve
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import share_interval
 
-DATA = ROOT.parent / "shared" / "data"
 FILE = ROOT / "hf_fairness" / "augment" / "data" / "contexts.json"
 #: Places of *her* in other texts than news, with what a person read there.
-JUDGED = ROOT / "benchmarks" / "exams" / "pronoun_rows.json"
-EXAM = ROOT / "benchmarks" / "exams" / "swap_exam.json"
+JUDGED = FOLDER / "pronoun_rows.json"
+EXAMS = sorted(FOLDER.glob("swap_*.json"))
 
 CONFIG: dict[str, Any] = {
     "files": [
@@ -64,7 +63,7 @@ CONFIG: dict[str, Any] = {
     "object_weight": 0.15,  # of pronouns that are no object of every verb
     "least_weight": 0.1,
     # What the rules and word lists that stood in the model's place got wrong in the same places.
-    "rules_before": {"object": {"n": 19454, "errors": 580}, "judged": {"n": 267, "errors": 5}},
+    "rules_before": {"object": {"n": 19390, "errors": 578}, "judged": {"n": 267, "errors": 5}},
     "sources": [
         "benchmarks/pronoun_model.py",
         "benchmarks/pronoun_sentences.py",
@@ -111,8 +110,8 @@ class Example(NamedTuple):
 
 
 def sentences(data: Path = DATA, files: Iterable[str] = CONFIG["files"]) -> list[str]:
-    """Different sentences of the news, less those of the exam."""
-    rows = json.loads(EXAM.read_text(encoding="utf-8"))["rows"]
+    """Different sentences of the news, less those of the exam and of the judged sets beside it."""
+    rows = [row for path in EXAMS for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
     found: dict[str, None] = {}
     asked = set()
     for name in files:
@@ -323,7 +322,7 @@ def judged(data: Path = DATA) -> list[tuple[str, str, int, bool]]:
     """
     found = []
     for place in json.loads(JUDGED.read_text(encoding="utf-8")):
-        text = _rows(data / place["file"])[place["row"]][place["field"]]
+        text = text_at(Place(place["file"], place["row"], place["field"]), data)
         if not content_key(text).startswith(place["key"]):
             raise ValueError(f"Row {place['row']} of {place['file']} is not the one that was judged.")
         found.append((place["source"], text, place["start"], place["case"] == OBJECT))

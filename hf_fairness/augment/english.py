@@ -16,6 +16,7 @@ DETERMINERS = words(
     "either neither which what whose one two three four five six seven eight nine ten many several few "
     "most more all other such own"
 )
+POSSESSIVES = words("my your his her its our their whose")
 PREPOSITIONS = words(
     "about above across after against along alongside amid among amongst around as at before behind below "
     "beneath beside besides between beyond by concerning despite during except following for from in "
