@@ -19,9 +19,9 @@ from hf_fairness.augment.engine import engine_for  # noqa: E402
 from hf_fairness.augment.tagger import SpacyTagger  # noqa: E402
 
 BOTH = {"male": "female", "female": "male"}
-#: Sentences that the rules alone read otherwise, with the tag of their pronoun.
+#: Sentences that may be read otherwise without a tagger, with the tag of their pronoun.
 HARD = {
-    "They painted her nude": ("PRP", "They painted him nude"),
+    "He wrote her letters": ("PRP", "She wrote him letters"),
     "We followed her barefoot": ("PRP", "We followed him barefoot"),
     "He gave her flowers": ("PRP$", "She gave his flowers"),
     "She has seen her wander": ("PRP", "He has seen him wander"),

@@ -189,7 +189,7 @@ def test_as_a_map_function():
 
 
 def test_augmentation_marks_the_source_of_a_rejected_copy():
-    texts = ["He left.", "She is pregnant.", "Rain.", "Mary left her hat."]
+    texts = ["He left.", "She is pregnant.", "Rain.", "Mary lost her hat."]
     data = Dataset.from_dict({"t": texts, "id": [0, 1, 2, 3]})
     for size in (1, 2, 1000):
         made = data.map(CounterfactualAugmentation("t", quality=True), batched=True, batch_size=size)
