@@ -34,6 +34,8 @@ def match_case(source: str, form: str, new: str) -> str:
         short = _VOWELS.isdisjoint(form) and len(new) > len(form) + 1  # the capitals of GF are no shouting
         return new if short else new.upper()
     if source[0].isupper():
+        if source[1:].islower() and not form[1:].islower():  # "Mr. president"
+            return new[0].upper() + new[1:].lower()
         if source.istitle() and ("-" in new or " " in source):
             return "".join(part[:1].upper() + part[1:] for part in re.split(r"([- ])", new))
         return new[0].upper() + new[1:]
