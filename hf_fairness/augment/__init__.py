@@ -16,6 +16,8 @@ What the rules do where opinions differ:
   *Aunt Ann*), given names only with ``names=True`` (those of the attribute) or ``names=load_names(...)`` (a dated
   source of your own). In a headline in title case a capital says nothing, and terms are swapped.
 * *Mr* becomes *Ms* before a name, and *Mrs* beside *Mrs*; *Mrs*, *Ms* and *Miss* become *Mr*: none is invertible.
+* What is no prose stays to the letter: tags and their attributes, addresses, names of files, @handles, #hashtags,
+  code, placeholders. The text between tags and the text of a link are prose.
 * Idioms and things stay (*mother tongue*, *man, this is slow*, male connectors); :func:`summarize` counts them.
 * Forms that serve everybody (*host*, *author*, *manager*) are written and never read as terms.
 * Words that belong to one group by meaning (*pregnant*) are never touched; ``Attribute.inherent_in`` lists
