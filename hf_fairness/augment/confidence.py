@@ -26,22 +26,22 @@ from hf_fairness.augment.scan import Scan
 #: every changed term, with those below that hold for it; ``left``, ``left capital``: of every term left alone; the
 #: others are of the text.
 RISKS = {
-    "text": 0.0017,
-    "pronoun": 0.0022,
-    "case": 0.0064,
-    "noun": 0.0086,
-    "rare noun": 0.0757,
-    "name": 0.1001,
-    "capital": 0.1365,
-    "call": 0.0668,
-    "plural possessive": 0.0668,
-    "headline": 0.0344,
-    "beside a sign": 0.0323,
-    "chat": 0.3809,
-    "left": 0.0574,
-    "left capital": 0.1496,
-    "no last sign": 0.0205,
-    "inherent": 0.0344,
+    "text": 0.0016,
+    "pronoun": 0.0021,
+    "case": 0.0052,
+    "noun": 0.0085,
+    "rare noun": 0.0829,
+    "name": 0.1000,
+    "capital": 0.1661,
+    "call": 0.0666,
+    "plural possessive": 0.0666,
+    "headline": 0.0440,
+    "beside a sign": 0.0322,
+    "chat": 0.4013,
+    "left": 0.0583,
+    "left capital": 0.1476,
+    "no last sign": 0.0178,
+    "inherent": 0.0338,
 }
 
 #: Nouns that are common in any text; the others are more often part of a name or a phrase.
