@@ -31,3 +31,9 @@ def test_what_is_counted():
     assert (found["n"], found["changed"], found["identity"]) == (3, 2, pytest.approx(2 / 3))
     assert {kind: count for kind, count in found["kinds"].items() if count} == {"pronoun": 1}
     assert found["commonest"] == ["1 x his -> her"]
+
+
+def test_news_come_back(shared):
+    found = swap_twice.measure(swap_twice.sentences(4_000, seed=2, data=shared / "data"))
+    assert found["changed"] > 3_900
+    assert found["identity"] >= swap_twice.BAR
