@@ -34,6 +34,8 @@ def match_case(source: str, form: str, new: str) -> str:
         short = _VOWELS.isdisjoint(form) and len(new) > len(form) + 1  # the capitals of GF are no shouting
         return new if short else new.upper()
     if source[0].isupper():
+        if source[1:2].isupper() and _VOWELS.isdisjoint(form):  # GFs
+            return new[:2].upper() + new[2:] if len(new) == len(form) else new
         if source[1:].islower() and not form[1:].islower():  # "Mr. president"
             return new[0].upper() + new[1:].lower()
         if source.istitle() and ("-" in new or " " in source):

@@ -194,6 +194,8 @@ def _merged(text: str, left: _Item, right: _Item, link: _Link, last: _Link, targ
     if not plural or (determiner in ("a", "an", "one") and not link.determiner):
         return None
     new = match_case(said(text, left.hit), first.form, plural)
+    if new[-1:] in ("s", "S") and text[right.end : right.end + 2] in ("'s", "’s", "'S", "’S"):  # "mum and dad's house"
+        one, new = one._replace(end=right.end + 2), new + text[right.end]
     if not indefinite:
         return one._replace(new=new)
     number = _NUMBERS.get(one.size)

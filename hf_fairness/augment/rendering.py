@@ -19,7 +19,7 @@ _ARTICLE = re.compile(r"\b[Aa][Nn]?\s+$")
 _APOSTROPHES = ("'", "’")
 #: *(s)* after a singular.
 _PLURAL_MARK = re.compile(r"\((?:e?s|ren)\)(?!\w)", re.IGNORECASE)
-#: Quotation marks that open or close; an apostrophe after a plural closes one where more were opened.
+#: Quotation marks that open or close; an apostrophe after a plural closes one where the last one opened.
 _QUOTE = re.compile(r"(?<!\w)(['‘])(?=\w)|(?<=\S)['’](?!\w)")
 _SENTENCE = 300  # characters before an apostrophe that are looked at
 
@@ -144,7 +144,7 @@ def _endings(text: str, end: int, candidate: Candidate, new: str, group: str) ->
 def _closes_quotation(text: str, place: int) -> bool:
     """Whether an apostrophe ends a quotation that began before it."""
     signs = _QUOTE.findall(text, max(0, place - _SENTENCE), place)
-    return sum(map(bool, signs)) * 2 > len(signs)
+    return bool(signs and signs[-1])
 
 
 def _deletion_end(text: str, end: int) -> int:

@@ -69,6 +69,8 @@ INVERSE = [
     ("Her Ladyship bowed.", "His Lordship bowed."),
     ("the leading lady", "the leading man"),
     ("Viscount Grey spoke.", "Viscountess Grey spoke."),
+    ("My GFs and BFs", "My BFs and GFs"),
+    ("the ladies' word: ‘ladies’", "the gentlemen's word: ‘gentlemen’"),
     ("the son of a teacher", "the daughter of a teacher"),
     ("My dad told me on the phone.", "My mom told me on the phone."),
     ("My uncle Sam called.", "My aunt Sam called."),
@@ -143,6 +145,7 @@ def test_idioms_things_and_names_stay(text):
 
 def test_phrases_go_no_further_than_the_idiom():
     assert swap("I told my mum on the phone.") == "I told my dad on the phone."
+    assert swap("womankind and mankind") == "mankind and womankind"
     assert swap("My sister act is not hers.") == "My brother act is not his."
 
 
@@ -177,6 +180,8 @@ def test_what_is_left_alone_is_counted():
         ("his mother and her father", "their parent and their parent"),
         ("Both men and women left.", "People left."),
         ("his/her dad", "their parent"),
+        ("Mum and Dad's house", "Parents' house"),
+        ("dad's and mum's", "parents'"),
         ("his mother, father and uncle", "their parents and parent's sibling"),
     ],
 )
