@@ -30,12 +30,9 @@ TEMPLATES = (
 )
 _DISTANCES = ("-1", "-2", "+1", "+2")
 _PLACES = {name: k for k, name in enumerate([kind + place for place in _DISTANCES for kind in "wke"] + ["c+1"])}
-_THREE = "k-1 k+1 k+2"
-_SECOND = {
-    first: [(f"{first} {second}", _PLACES[second]) for template in TEMPLATES for head, _, second in
-            [template.partition(" ")] if head == first and second in _PLACES]
-    for first in _PLACES
-}  # fmt: skip
+#: Before a sign, a function word or an adverb; before an article; before another word.
+_CLOSES = (".", "a", "")
+_NOTHING: dict[str, float] = {}
 #: Verbs that say what may follow, and words that say what they are after a pronoun.
 _VERB_LISTS = (
     en.GIVE_VERBS, en.GIVE_STRICTLY, en.BARE_INFINITIVE_VERBS, en.COMPLEMENT_VERBS, en.CALL_VERBS, en.MOTION_VERBS,
@@ -183,39 +180,58 @@ class ContextModel:
         self._classes = classes
         self._bias = bias
         self._tables = tables
-        self._capital, self._lists, self._three = (tables.get(name, {}) for name in ("c+1", "lists", _THREE))
-        self._told = [functools.lru_cache(maxsize=1 << 14)(functools.partial(self._tell, k)) for k in _DISTANCES]
+        self._capital, self._lists = tables.get("c+1", {}), tables.get("lists", {})
+        cached = functools.lru_cache(maxsize=1 << 14)
+        self._last, self._earlier = cached(self._tell_last), cached(self._tell_earlier)
+        self._next, self._second = cached(self._tell_next), cached(self._tell_second)
 
-    def _tell(self, distance: str, token: str) -> tuple[float, tuple[str, str, str], tuple[tuple[Any, int], ...]]:
-        """What a token says alone, its views, and what each of them says with another: weights, place of the other."""
+    def _alone(self, distance: str, seen: Sequence[str]) -> float:
+        """What a token says by itself."""
+        return sum([self._tables.get(kind + distance, {}).get(view, 0) for kind, view in zip("wke", seen, strict=True)])
+
+    def _rows(self, view: str, *templates: str) -> list[Any]:
+        """What a view says with another one, for each template."""
+        return [self._tables.get(template, {}).get(view, _NOTHING) for template in templates]
+
+    def _tell_last(self, token: str) -> tuple[Any, ...]:
+        word, kind, _ = seen = views(token, self._classes)
+        of_word = self._rows(word, "w-1 w+1", "w-1 k+1", "w-1 w+2", "w-1 k+2", "w-1 c+1")
+        of_class = self._rows(kind, "k-1 w+1", "k-1 k+1", "k-1 k+1 k+2")
+        return self._alone("-1", seen), *of_word, *of_class, verb_lists(token)
+
+    def _tell_earlier(self, token: str) -> tuple[float, Any]:
         seen = views(token, self._classes)
-        alone, rows = 0.0, []
-        for kind, view in zip("wke", seen, strict=True):
-            alone += self._tables.get(kind + distance, {}).get(view, 0)
-            for template, second in _SECOND.get(kind + distance, ()):
-                row = self._tables.get(template, {}).get(view)
-                if row:
-                    rows.append((row, second))
-        return alone, seen, tuple(rows)
+        return self._alone("-2", seen), *self._rows(seen[0], "w-2 w-1")
+
+    def _tell_next(self, token: str) -> tuple[Any, ...]:
+        word, kind, _ = seen = views(token, self._classes)
+        closed = {
+            close: sum([self._lists.get(name + close, 0) for name in kinds(token)]) for close in _CLOSES
+        }  # by what stands after it
+        rows = (*self._rows(word, "w+1 w+2", "w+1 k+2"), *self._rows(kind, "k+1 k+2"))
+        return self._alone("+1", seen), kind, closed, *rows
+
+    def _tell_second(self, token: str) -> tuple[float, str, str]:
+        seen = views(token, self._classes)
+        return self._alone("+2", seen), seen[1], closes(token)
 
     def score(self, around: Surroundings) -> float:
-        """Log odds of the first reading."""
+        """Log odds of the first reading: the sum of the weights of its :func:`features`, one by one for speed."""
         (last, earlier), after, capital = around
-        next_, second, _ = after
-        tell = self._told
-        a, one, rows = tell[0](last)
-        b, two, more = tell[1](earlier)
-        c, three, others = tell[2](next_)
-        d, four, _ = tell[3](second)
-        total = self._bias + self._capital.get(capital, 0) + a + b + c + d
-        values = (*one, *two, *three, *four, capital)
-        for row, place in rows + more + others:
-            total += row.get(values[place], 0)
-        triples = self._three.get(one[1])
-        if triples:
-            total += triples.get(f"{three[1]} {four[1]}", 0)
-        for name in listed(verb_lists(last), after):
-            total += self._lists.get(name, 0)
+        first, second, _ = after
+        a, w_w1, w_k1, w_w2, w_k2, w_c, k_w1, k_k1, k_kk, verbs = self._last(last)
+        b, w_w = self._earlier(earlier)
+        c, kind, closed, w1_w2, w1_k2, k1_k2 = self._next(first)
+        d, other, close = self._second(second)
+        total = self._bias + self._capital.get(capital, 0) + a + b + c + d + closed[close]
+        total += w_w1.get(first, 0) + w_k1.get(kind, 0) + w_w2.get(second, 0) + w_k2.get(other, 0)
+        total += w_c.get(capital, 0) + k_w1.get(first, 0) + k_k1.get(kind, 0) + w_w.get(last, 0)
+        total += w1_w2.get(second, 0) + w1_k2.get(other, 0) + k1_k2.get(other, 0)
+        if k_kk:
+            total += k_kk.get(f"{kind} {other}", 0)
+        if verbs:
+            for name in listed(verbs, after):
+                total += self._lists.get(name, 0)
         return float(total)
 
     def chance(self, around: Surroundings) -> float:
@@ -255,8 +271,8 @@ def kinds(word: str) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _closes(word: str) -> str:
-    """What may stand after a phrase: ``"."`` for a sign, a function word or an adverb, ``"a"`` for an article."""
+def closes(word: str) -> str:
+    """Whether a phrase ends before a word, one of `_CLOSES`."""
     if word in en.ARTICLES:
         return "a"
     if not word[0].isalnum() or word in _CLOSED or (word.endswith("ly") and word not in en.LY_WORDS):
@@ -267,13 +283,10 @@ def _closes(word: str) -> str:
 def listed(verbs: Sequence[str], after: Sequence[str]) -> list[str]:
     """The lists of a verb with those of the words after the pronoun, and whether a phrase ends there."""
     first, second, third = after
-    close = _closes(second)
-    found = [kind + close for kind in kinds(first)]
-    if not verbs:
-        return found
-    found += [f"{verb} {kind}{close}" for verb in verbs for kind in kinds(first)]
+    close = closes(second)
+    found = [f"{verb} {kind}{close}" for verb in verbs for kind in kinds(first)]
     if not close:
-        close = _closes(third)
+        close = closes(third)
         found += [f"{verb} 2 {kind}{close}" for verb in verbs for kind in kinds(second)]
     return found
 
@@ -286,7 +299,9 @@ def features(around: Surroundings, classes: Mapping[str, str]) -> list[tuple[str
     for name in TEMPLATES:
         first, *rest = (values[_PLACES[part]] for part in name.split())
         found.append((name, first, " ".join(rest)))
-    return found + [("lists", name, "") for name in listed(verb_lists(around.before[0]), around.after)]
+    close = closes(around.after[1])
+    names = [kind + close for kind in kinds(around.after[0])] + listed(verb_lists(around.before[0]), around.after)
+    return found + [("lists", name, "") for name in names]
 
 
 @functools.lru_cache(maxsize=1)
