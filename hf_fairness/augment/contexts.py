@@ -106,12 +106,19 @@ def _bare_name(scan: Scan, start: int, end: int) -> bool:
     word = scan.text[start:end]
     if not word[0].isupper() or word.isupper() or scan.in_headline(index) or word.endswith("s") or len(scan) == 1:
         return False
-    if _before_capital(scan, start, _NO_SURNAMES) or _joined_titles(scan, index):  # a title
-        return False
+    if _before_capital(scan, start, _NO_SURNAMES) or _joined_titles(scan, index) or _heads_line(scan, index):
+        return False  # a title
     before = scan.low(index - 1)
     return not (
         before in en.DETERMINERS or before.endswith("'s") or before in ("former", "late", "new", "young", "old")
     )
+
+
+def _heads_line(scan: Scan, index: int) -> bool:
+    """Whether the word begins a headline in small letters: *Queen visits school*, without a full stop."""
+    if index > 0 or scan.lower[0] == "duke" or scan.sentence_ends[0] < len(scan) or not scan.adjacent(0):
+        return False  # Duke beats Kentucky: a team
+    return third_person(scan.lower[1]) and scan.lower[1] != "says" and verb_like(scan, 1)
 
 
 def _bare_inside(scan: Scan, start: int, end: int) -> bool:

@@ -17,6 +17,7 @@ SWAPPED = [
     ("5 Things Men Want", "5 Things Women Want"),
     ("Queen Visits School", "King Visits School"),
     ("Women Lie", "Men Lie"),
+    ("Princess opens new hospital in Leeds", "Prince opens new hospital in Leeds"),
     ("Man Arrested", "Woman Arrested"),
     ("Queen Dies", "King Dies"),
     ("Man Bites Dog - The Guardian", "Woman Bites Dog - The Guardian"),
@@ -50,6 +51,9 @@ KEPT = [
     "Manchester United",
     "Dear Anna King and Emily Queen,",
     "Larry King",
+    "King visits the school every year.",
+    "King says no",
+    "Duke beats Kentucky",
     "Emily King left.",
     "Billy Boy and Anna Queen are in New York City",
 ]
