@@ -32,6 +32,8 @@ _DISTANCES = ("-1", "-2", "+1", "+2")
 _PLACES = {name: k for k, name in enumerate([kind + place for place in _DISTANCES for kind in "wke"] + ["c+1"])}
 #: Before a sign, a function word or an adverb; before an article; before another word.
 _CLOSES = (".", "a", "")
+#: Log odds of the words right beside a place from which on the others are not looked at.
+_ENOUGH = 5
 _NOTHING: dict[str, float] = {}
 #: Verbs that say what may follow, and words that say what they are after a pronoun.
 _VERB_LISTS = (
@@ -182,6 +184,7 @@ class ContextModel:
         self._tables = tables
         self._capital, self._lists = tables.get("c+1", {}), tables.get("lists", {})
         cached = functools.lru_cache(maxsize=1 << 14)
+        self.settled = functools.lru_cache(maxsize=1 << 16)(self.settled)  # type: ignore[method-assign]
         self._last, self._earlier = cached(self._tell_last), cached(self._tell_earlier)
         self._next, self._second = cached(self._tell_next), cached(self._tell_second)
 
@@ -233,6 +236,27 @@ class ContextModel:
             for name in listed(verbs, after):
                 total += self._lists.get(name, 0)
         return float(total)
+
+    def settled(self, before: str, after: str, small: bool) -> float | None:
+        """Chance of the first reading where what stands right beside a place says enough; None where it does not.
+
+        In 1,500 places of news the words further away turned none of these readings round.
+
+        Args:
+            before: what stands before the place, up to a blank.
+            after: what stands after it.
+            small: whether the place itself begins with a small letter.
+        """
+        last, first = _back(before)[:1], _parts(after)[:1]
+        if not last or not first or END in (*last, *first) or (last[0], first[0]) in _PAIRS or verb_lists(last[0]):
+            return None
+        capital = str(int(after[0].isupper())) if small else ""
+        a, w_w1, w_k1, _, _, w_c, k_w1, k_k1, *_ = self._last(last[0])
+        c, kind, closed, *_ = self._next(first[0])
+        total = self._bias + self._capital.get(capital, 0) + a + c + sum(closed.values()) / len(closed)
+        total += w_w1.get(first[0], 0) + w_k1.get(kind, 0) + w_c.get(capital, 0)
+        total += k_w1.get(first[0], 0) + k_k1.get(kind, 0)
+        return 1 / (1 + math.exp(-total)) if abs(total) > _ENOUGH else None
 
     def chance(self, around: Surroundings) -> float:
         """Chance of the first reading, in [0, 1]."""

@@ -27,6 +27,8 @@ TAGGED, SHOWN = 0.98, 0.99
 _ATTACHED = re.compile(r"['’](\w+)|[-‑]\w")
 _JOINING = frozenset("'’-‑")
 _LINKS = frozenset({"/", "or", "and"})
+#: Letters in which the words right beside a pronoun are looked for.
+_NEAR = 24
 _PARTNER = re.compile(r"\s*(?:[/&]|and\b|or\b)\s*(\w+)", re.IGNORECASE)
 _CASES = {
     **dict.fromkeys(("him", "them", "me", "us"), OBJECT),
@@ -63,6 +65,14 @@ def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str
     if attached:  # her-self, her's
         return DETERMINER if OBJECT not in cells or (attached[1] or "").lower() == "s" else OBJECT, SHOWN
     name, first = _MODELS[cells]
+    model = context_model(name)
+    if text[end : end + 1] == " " and text[start - 1 : start] == " ":
+        before = text[max(0, start - _NEAR) : start - 1].rpartition(" ")[2]
+        after = text[end + 1 : end + _NEAR].partition(" ")[0]
+        if after not in _LINKS and after != "&" and len(before) < _NEAR - 1 and len(after) < _NEAR - 1:
+            chance = model.settled(before, after, text[start].islower())
+            if chance is not None:
+                return (first, chance) if chance > 0.5 else (DETERMINER, 1 - chance)
     around = surroundings(text, start, end)
     if around.after[0] in _LINKS:
         partner = _PARTNER.match(text, end)
@@ -73,7 +83,7 @@ def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str
             around = surroundings(text, start, partner.end())  # his or her work
     if around.before[0] == "/" and around.before[1] in ("he", "they", "him"):  # she/her, he/him/his
         return first, SHOWN
-    chance = context_model(name).chance(around)
+    chance = model.chance(around)
     if chance > 0.5:
         return first, chance
     return DETERMINER, 1 - chance
