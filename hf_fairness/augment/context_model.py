@@ -33,7 +33,7 @@ _PLACES = {name: k for k, name in enumerate([kind + place for place in _DISTANCE
 #: Before a sign, a function word or an adverb; before an article; before another word.
 _CLOSES = (".", "a", "")
 #: Log odds of the words right beside a place from which on the others are not looked at.
-_ENOUGH = 5
+_ENOUGH = 4.5
 _NOTHING: dict[str, float] = {}
 #: Verbs that say what may follow, and words that say what they are after a pronoun.
 _VERB_LISTS = (
@@ -240,15 +240,17 @@ class ContextModel:
     def settled(self, before: str, after: str, small: bool) -> float | None:
         """Chance of the first reading where what stands right beside a place says enough; None where it does not.
 
-        In 1,500 places of news the words further away turned none of these readings round.
+        In 61,000 places of news the words further away turned one of these readings round.
 
         Args:
-            before: what stands before the place, up to a blank.
+            before: what stands before the place, up to a blank; ``""`` at the beginning of the text.
             after: what stands after it.
             small: whether the place itself begins with a small letter.
         """
-        last, first = _back(before)[:1], _parts(after)[:1]
-        if not last or not first or END in (*last, *first) or (last[0], first[0]) in _PAIRS or verb_lists(last[0]):
+        last, first = _back(before)[:1] or (START,), _parts(after)[:1]
+        if not first or END in (*last, *first) or (last[0], first[0]) in _PAIRS:
+            return None
+        if first[0][0].isalnum() and verb_lists(last[0]):
             return None
         capital = str(int(after[0].isupper())) if small else ""
         a, w_w1, w_k1, _, _, w_c, k_w1, k_k1, *_ = self._last(last[0])

@@ -16,7 +16,16 @@ from hf_fairness.attributes.terms import pronoun_concepts
 from hf_fairness.augment import contexts, pronouns
 from hf_fairness.augment.edits import Edit
 from hf_fairness.augment.language import DOUBTS, looks_english
-from hf_fairness.augment.lexicon import Candidate, Combination, Hit, Reading, TermFinder, candidates, name_concepts
+from hf_fairness.augment.lexicon import (
+    Candidate,
+    Combination,
+    Hit,
+    Reading,
+    TermFinder,
+    candidates,
+    name_concepts,
+    new_hit,
+)
 from hf_fairness.augment.pairs import said_together, together, with_generic
 from hf_fairness.augment.rendering import render, write
 from hf_fairness.augment.scan import Scan
@@ -105,10 +114,10 @@ class Engine:
         Returns:
             The hits, and the tokens of the text if they were needed to find them.
         """
-        hits, words, doubtful = self._terms.find(text)
+        hits, is_open, words, doubtful = self._terms.find(text)
         if not hits or (doubtful and not self._in_language(text, words)):
             return [], None
-        hits, scan = _decide(text, hits, tagger)
+        hits, scan = _decide(text, hits, tagger) if is_open else (hits, None)
         if len(hits) > 1 and self._together:
             hits = said_together(hits, self._together, self._n_groups)
         return hits, scan
@@ -188,7 +197,7 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
                 case = pronouns.tagged(tags.get((start, end), ""), reading.cells)
             if not case:
                 case, certainty = pronouns.resolve(text, start, end, reading.cells)
-            hits.append(Hit(start, end, reading.cases[case], certainty))
+            hits.append(new_hit((start, end, reading.cases[case], certainty)))
             continue
         scan = scan or Scan(text)
         candidate = _read_in_context(reading, scan, start, end)

@@ -64,10 +64,10 @@ def said_together(hits: list[Hit], known: Together, n_groups: int) -> list[Hit]:
         known: what :func:`together` gave.
         n_groups: number of groups that must be there.
     """
-    groups: dict[int, set[str]] = {}
     paired = [hit for hit in hits if hit[2] in known]
     if len(paired) < n_groups:
         return hits
+    groups: dict[int, set[str]] = {}
     for hit in paired:
         for companion in known[hit.candidate]:
             groups.setdefault(companion.entry, set()).add(hit.candidate.group)

@@ -26,6 +26,7 @@ TAGGED, SHOWN = 0.98, 0.99
 
 _ATTACHED = re.compile(r"['’](\w+)|[-‑]\w")
 _JOINING = frozenset("'’-‑")
+_ENDS = frozenset(".,;!?")
 _LINKS = frozenset({"/", "or", "and"})
 #: Letters in which the words right beside a pronoun are looked for.
 _NEAR = 24
@@ -66,9 +67,10 @@ def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str
         return DETERMINER if OBJECT not in cells or (attached[1] or "").lower() == "s" else OBJECT, SHOWN
     name, first = _MODELS[cells]
     model = context_model(name)
-    if text[end : end + 1] == " " and text[start - 1 : start] == " ":
-        before = text[max(0, start - _NEAR) : start - 1].rpartition(" ")[2]
-        after = text[end + 1 : end + _NEAR].partition(" ")[0]
+    follower = text[end : end + 1]
+    if follower == " " or follower in _ENDS:
+        before = text[max(0, start - _NEAR) : start].rstrip(" ").rpartition(" ")[2]
+        after = text[end + (follower == " ") : end + _NEAR].partition(" ")[0]
         if after not in _LINKS and after != "&" and len(before) < _NEAR - 1 and len(after) < _NEAR - 1:
             chance = model.settled(before, after, text[start].islower())
             if chance is not None:

@@ -49,7 +49,7 @@ def _any(endings: Set[str]) -> str:
 
 
 #: A text without any of these is prose from end to end; the first and the second are quick.
-_SIGNS = b"@#\\<`{$~&/[]%:="
+_SIGNS = bytes(chr(i) in "@#\\<`{$~&/[]%:=" for i in range(256))
 _DOTTED = re.compile(r"\.[^\W\d]\w")
 _SURE_SIGNS = re.compile(
     r"""[@#\\<`{~]|\$[A-Za-z_]|&\w|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
@@ -140,11 +140,11 @@ def no_prose(text: str) -> list[Span]:
     return [span for span, _ in _found(text)] if may_have_no_prose(text) else []
 
 
-def may_have_no_prose(text: str) -> bool:
-    """Whether a text has a sign of what is no prose; most have none."""
-    letters = text.encode(errors="replace")
-    if len(letters) == len(letters.translate(None, _SIGNS)) and "()" not in text:
-        return _DOTTED.search(text) is not None
+def may_have_no_prose(text: str, letters: bytes | None = None) -> bool:
+    """Whether a text, or its bytes where they are known, has a sign of what is no prose; most have none."""
+    letters = text.encode(errors="replace") if letters is None else letters
+    if 1 not in letters.translate(_SIGNS) and "()" not in text:
+        return text.find(".", 0, -1) >= 0 and _DOTTED.search(text) is not None
     return _SURE_SIGNS.search(text) is not None or "()" in text
 
 

@@ -71,12 +71,20 @@ def render(
 def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str, str]) -> tuple[str, str]:
     """What :func:`render` gives, with the edits as the JSON string of an ``edits`` column.
 
-    Where no word but the terms can change, which is most texts, no edits are made first: a swap of news then takes 4.7
-    times as long as a plain dictionary swap, else 6.3 times. A test holds the two together.
+    Where no word but the terms can change, which is most texts, no edits are made first, which saves a fifth of the
+    time of a swap. A test holds the two together.
     """
+    brackets = "(" in text
+    if len(hits) == 1 and not brackets:
+        start, end, candidate, _ = hits[0]
+        source = text[start:end]
+        new, _, record, steady = _counterpart(source, candidate, target.get(candidate.group, candidate.group))
+        if steady:
+            if new == source:
+                return text, "[]"
+            return f"{text[:start]}{new}{text[end:]}", f'[{{"span": [{start}, {end}], {record}}}]'
     written, records = "", ""
     done, last, left, right = 0, -len(text) - LONGEST_LINK, "", ""
-    brackets = "(" in text
     for start, end, candidate, _ in hits:
         source, group = text[start:end], candidate.group
         to = target.get(group, group)
