@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
-from hf_fairness.scores.statistics import percentile_interval
+from hf_fairness.scores.statistics import percentile_interval, share_interval
 
 DRAWS = 2_000
 
@@ -32,12 +32,9 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray, n_bins: int = 1
 
 def area_for_wrong(confidence: np.ndarray, right: np.ndarray) -> float:
     """Chance that a wrong one has less confidence than a right one (ties count half); NaN if all are right or wrong."""
-    n_right = right.sum()
-    n_wrong = len(right) - n_right
-    if not n_right or not n_wrong:
+    if right.min() == right.max():
         return float("nan")
-    ranks = rankdata(confidence)[right == 1].sum()
-    return float((ranks - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+    return float(roc_auc_score(right == 0, -confidence))
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
@@ -49,9 +46,7 @@ def reliability(confidence: np.ndarray, right: np.ndarray) -> list[dict[str, Any
     rows = []
     for part in np.array_split(np.argsort(confidence, kind="stable"), min(5, len(right))):
         n, share = len(part), float(right[part].mean())
-        z = 1.959964
-        middle, spread = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-        ends = [float((middle + sign * spread) / (1 + z * z / n)) for sign in (-1, 1)]
+        ends = share_interval(int(right[part].sum()), n)
         rows.append({"n": n, "confidence": float(confidence[part].mean()), "right": share, "right_ci95": ends})
     return rows
 
