@@ -44,7 +44,10 @@ CONFIG: dict[str, Any] = {
         "all of them (in the others one person of two is flipped, or names and stereotypes change)",
     },
     "bars": {"winogender_exact": 0.99, "share_of_dictionary_errors": 0.5},
-    "sources": ["benchmarks/swap_quality.py"],
+    "sources": [
+        *("benchmarks/swap_quality.py", "benchmarks/token_errors.py", "hf_fairness/augment/*.py"),
+        *("hf_fairness/augment/data/*.json", "hf_fairness/attributes/data/gender.en.json"),
+    ],
 }
 
 Pairs = list[tuple[str, str]]
