@@ -62,6 +62,7 @@ _SIGNS = {
 }
 _PLAIN_SIGNS = frozenset(".,;:!?\"'()[]{}—/%*")
 _PAIRS = frozenset({("(", ")"), ("[", "]"), ('"', '"'), ("'", "'"), ("*", "*"), ("~", "~"), ("_", "_"), ("__", "__")})
+_OPENING = frozenset(first for first, _ in _PAIRS)
 
 
 @functools.lru_cache(maxsize=1 << 15)
@@ -118,17 +119,19 @@ def surroundings(text: str, start: int, end: int) -> Surroundings:
     left = text[low if low > 0 else 0 : start].rsplit(" ", BEFORE + 1)
     right = text[end : end + _WINDOW].split(" ", AFTER + 1)
     capital = ""
-    if not text[start].isupper():
+    if text[start].islower():
         capital = "1" if text[end : end + 2].lstrip()[:1].isupper() else "0"
     if len(left) > BEFORE:
-        before = _back(left[-1]) + _back(left[-2]) + _back(left[-3])
+        before = _back(left[-1]) + _back(left[-2]) if left[-1] else _back(left[-2])
+        before += _back(left[-3])
     else:
         before = sum(map(_back, reversed(left)), ())
     if len(right) > AFTER:
-        after = _parts(right[0]) + _parts(right[1]) + _parts(right[2]) + _parts(right[3])
+        after = _parts(right[0]) + _parts(right[1]) if right[0] else _parts(right[1])
+        after += _parts(right[2]) + _parts(right[3])
     else:
         after = sum(map(_parts, right), ())
-    while after and before and (before[0], after[0]) in _PAIRS:
+    while after and before and before[0] in _OPENING and (before[0], after[0]) in _PAIRS:
         before, after = before[1:], after[1:]
     if END in before or len(before) < BEFORE:
         before = _padded(before, START, BEFORE)

@@ -101,7 +101,7 @@ class Engine:
             cases = {option.cell: option for option in options}
         if not conditions and not cases and not options[0].concept.generic:
             return options[0]
-        return Reading(options, cases, frozenset(cases))
+        return Reading(options, cases, frozenset(cases), contexts.is_title(options[0], source))
 
     def find(self, text: str, tagger: Tagger | None = None) -> tuple[list[Hit], Scan | None]:
         """Terms of a text, in order, without those that are protected or part of a name.
@@ -184,10 +184,10 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
     generic = False
     for hit in found:
         start, end, reading, _ = hit
-        if isinstance(reading, Candidate):
+        if type(reading) is Candidate:
             hits.append(hit)
             continue
-        if isinstance(reading, Combination):
+        if type(reading) is Combination:
             hits += reading.hits(start)
             continue
         if reading.cases:
@@ -198,6 +198,9 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
             if not case:
                 case, certainty = pronouns.resolve(text, start, end, reading.cells)
             hits.append(new_hit((start, end, reading.cases[case], certainty)))
+            continue
+        if reading.title and contexts.plainly_before_name(text, start, end):
+            hits.append(new_hit((start, end, reading.options[0], 1.0)))
             continue
         scan = scan or Scan(text)
         candidate = _read_in_context(reading, scan, start, end)

@@ -11,6 +11,8 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 #: Latin letters with their extensions end at U+024F; U+1E00 to U+1EFF are more of them.
 _NOT_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
 _ELISION = re.compile(r"(?:[ljnst]|qu|dell|nell|all|dall|sull|un)'\w{3,}")
+#: What every elision has, and few English words.
+ELISION = re.compile(r"'\w{3}")
 #: Two of these in a text without accents settle it at once; nearly all English sentences end here.
 _SIGNS_OF_ENGLISH = _words(
     "the to and of her was his that she he with is from this have been are it they their them him would which when "
@@ -56,7 +58,7 @@ FOREIGN_MARKERS = (
 )
 
 
-#: Where none of these is, and no apostrophe, a text without accents is English.
+#: Where none of these is, and no `ELISION`, a text without accents is English.
 DOUBTS = FOREIGN_MARKERS | _FALSE_FRIENDS
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
+from hf_fairness.augment.language import ELISION
 from hf_fairness.augment.prose import may_have_no_prose, no_prose, touches, unescaped
 from hf_fairness.augment.scan import lower_case
 
@@ -98,11 +99,13 @@ class Reading:
         options: the candidates, those with a condition first.
         cases: case -> candidate, for a pronoun of several cases; empty for other terms.
         cells: those cases.
+        title: whether it is a title (*Mr*) wherever a name follows.
     """
 
     options: tuple[Candidate, ...]
     cases: Mapping[str, Candidate]
     cells: frozenset[str]
+    title: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +178,7 @@ class TermFinder:
         lettered = [surface for word in list(longer) if len(word) == 1 for surface in longer.pop(word)]
         self._lettered = re.compile(_branch(_trie(lettered))) if lettered else None  # s/he, which a text's 's is not
         self._longer = {word: re.compile(_branch(_trie(surfaces))) for word, surfaces in longer.items()}
-        self._heads = frozenset(lowered | self._longer.keys() | doubts)
+        self._is_head = frozenset(lowered | self._longer.keys() | doubts).__contains__
         self._rare = frozenset(self._longer)
         self._doubts, self._special = doubts, self._rare | doubts
         self._read = functools.lru_cache(maxsize=1 << 14)(read)
@@ -194,15 +197,14 @@ class TermFinder:
         letters = text.encode()
         plain = f" {letters.translate(_PLAIN).decode()} "
         words = plain.split()
-        heads = self._heads
-        found = [word for word in words if word in heads]
+        found = list(filter(self._is_head, words))
         if not found:
             return [], False, words, False
         apostrophe = "'" in text
-        doubtful = apostrophe and text.count("'") > text.count("'s ")
+        doubtful = apostrophe and ELISION.search(text) is not None
         if not self._special.isdisjoint(found):
             doubtful = doubtful or not self._doubts.isdisjoint(found)
-            if self._may_hold_longer(text, found):
+            if not self._rare.isdisjoint(found) and self._may_hold_longer(text, found):
                 return self._search(text), True, words, doubtful
         if ("/" in text or "(" in text) and self._lettered and self._lettered.search(text.lower()):
             return self._search(text), True, words, doubtful
@@ -213,7 +215,8 @@ class TermFinder:
             reading = read(text[start:end])
             if reading is not None:
                 hits.append(new_hit((start, end, reading, 1.0)))
-                is_open = is_open or type(reading) is not Candidate
+                if type(reading) is not Candidate:
+                    is_open = True
         if apostrophe and _NAME_GOES_ON.search(text):
             hits = [hit for hit in hits if not _NAME_GOES_ON.match(text, hit.end)]
         return _in_prose(text, hits) if may_have_no_prose(text, letters) else hits, is_open, words, doubtful

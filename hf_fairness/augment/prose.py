@@ -52,7 +52,7 @@ def _any(endings: Set[str]) -> str:
 _SIGNS = bytes(chr(i) in "@#\\<`{$~&/[]%:=" for i in range(256))
 _DOTTED = re.compile(r"\.[^\W\d]\w")
 _SURE_SIGNS = re.compile(
-    r"""[@#\\<`{~]|\$[A-Za-z_]|&\w|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
+    r"""[@#\\<`{~]|\$[A-Za-z_]|&\#?\w+;|&[\w-]+=|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
 )
 
 # Each alternative begins with a sign, with a line or with a word that a sign goes on from: all else is passed quickly.

@@ -52,7 +52,7 @@ def render(
         if group is None or group == candidate.group:
             continue
         source = said(text, hit)
-        new, direction, _, steady = _counterpart(source, candidate, group)
+        new, direction, _, steady, _ = _counterpart(source, candidate, group)
         if pronouns_as and group == NEUTRAL and candidate.concept.category == "pronoun":
             new = match_case(source, candidate.form, pronouns_as[candidate.cell])
         if new[:1].islower() and source[0].isupper() and opens_sentence(text, start):
@@ -78,8 +78,8 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
     if len(hits) == 1 and not brackets:
         start, end, candidate, _ = hits[0]
         source = text[start:end]
-        new, _, record, steady = _counterpart(source, candidate, target.get(candidate.group, candidate.group))
-        if steady:
+        new, _, record, steady, ends = _counterpart(source, candidate, target.get(candidate.group, candidate.group))
+        if steady and not (ends and text[end : end + 1] in _APOSTROPHES):
             if new == source:
                 return text, "[]"
             return f"{text[:start]}{new}{text[end:]}", f'[{{"span": [{start}, {end}], {record}}}]'
@@ -88,9 +88,10 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
     for start, end, candidate, _ in hits:
         source, group = text[start:end], candidate.group
         to = target.get(group, group)
-        new, _, record, steady = _counterpart(source, candidate, to)
-        joined = start - last <= LONGEST_LINK and left != group and right == to
-        if joined or not steady or (brackets and text[end : end + 1] == "("):
+        new, _, record, steady, ends = _counterpart(source, candidate, to)
+        joined = left != group and right == to and start - last <= LONGEST_LINK
+        changes = joined or not steady or (ends and text[end : end + 1] in _APOSTROPHES)
+        if changes or (brackets and text[end : end + 1] == "("):
             rendered, edits = render(text, hits, scan, target)  # an article follows suit, or two terms become one
             return rendered, dump_edits(edits)
         last, left, right = end, group, to
@@ -102,16 +103,22 @@ def write(text: str, hits: Sequence[Hit], scan: Scan | None, target: Mapping[str
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _counterpart(source: str, candidate: Candidate, group: str) -> tuple[str, str, str, bool]:
-    """What a group has in the place of a term, direction and record of the edit, and whether all around it stays."""
+def _counterpart(source: str, candidate: Candidate, group: str) -> tuple[str, str, str, bool, bool]:
+    """What a group has in the place of a term.
+
+    Returns:
+        The new form, direction and record of the edit, whether all around it stays but for a possessive ending, and
+        whether such an ending may change.
+    """
     direction = f"{candidate.group}->{group}"
     if group == candidate.group:
-        return source, direction, "", True
+        return source, direction, "", True, False
     new = match_case(source, candidate.form, candidate.concept.forms[group][candidate.slot])
     steady = bool(new) and group != NEUTRAL and not agreement.article_differs(source, new) and not candidate.tail
-    if candidate.concept.category != "pronoun":  # an ending or a capital may change too
-        steady = steady and _in_s(source) == _in_s(new) and not (new[0].islower() and source[0].isupper())
-    return new, direction, describe(source, new, direction, ""), steady
+    noun = candidate.concept.category != "pronoun"
+    if noun and steady:  # a capital may change too
+        steady = not (new[0].islower() and source[0].isupper())
+    return new, direction, describe(source, new, direction, ""), steady, noun and _in_s(source) != _in_s(new)
 
 
 def _follow_ups(scan: Scan, hit: Hit, new: str, *, verbs: bool) -> list[tuple[int, int, str]]:
