@@ -193,7 +193,9 @@ class ContextModel:
 
     def _alone(self, distance: str, seen: Sequence[str]) -> float:
         """What a token says by itself."""
-        return sum([self._tables.get(kind + distance, {}).get(view, 0) for kind, view in zip("wke", seen, strict=True)])
+        return float(
+            sum([self._tables.get(kind + distance, {}).get(view, 0) for kind, view in zip("wke", seen, strict=True)])
+        )
 
     def _rows(self, view: str, *templates: str) -> list[Any]:
         """What a view says with another one, for each template."""
