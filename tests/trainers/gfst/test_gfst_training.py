@@ -195,14 +195,14 @@ def test_a_prefix_stands_before_every_source_and_makes_no_text(config, tokenizer
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        ([("a", "b")], TypeError, "train is a list, expected a datasets.Dataset"),
+        ([("a", "b")], TypeError, "train takes a datasets.Dataset, got list"),
         (Dataset.from_dict({"source": ["a"], "text": ["b"]}), ValueError, "no column 'target'; it has source, text"),
         (
             Dataset.from_dict({"source": [""], "target": ["b"]}),
             ValueError,
             "no pair to train on: of 1, 1 have an empty",
         ),
-        (Dataset.from_dict({"source": [], "target": []}), ValueError, "no pair to train on: of 0"),
+        (Dataset.from_dict({"source": [], "target": []}), ValueError, "train: the data set has no rows"),
     ],
 )
 def test_bad_data_is_named(config, tokenizer, rows, error, message):
