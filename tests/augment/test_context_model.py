@@ -125,6 +125,7 @@ def test_texts_that_are_no_news(shared):
     assert errors["errors"] <= 12
 
 
+@pytest.mark.whole
 def test_training_gives_the_same_weights_again_and_no_sentence_of_the_exam(shared):
     texts = pronoun_model.sentences(shared / "data")
     assert len(texts) > 100_000
