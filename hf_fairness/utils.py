@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import difflib
-import gc
 import importlib
 import importlib.util
 import os
@@ -230,17 +230,25 @@ def refuse_any(problems: Mapping[str, object]) -> None:
             raise ValueError(message)
 
 
-def leave_process_group() -> None:
-    """Leave the process group of a distributed launch, if this process joined one, as the last thing that it does.
+def end_distributed_process(status: int) -> None:
+    """End this process at once if it joined a process group, as the last thing that it does; else return.
 
-    A thread of gloo that drops a tensor while Python ends aborts the process, after all its work is done; so the group
-    ends before, and so do trainers that are garbage and still refer to it.
+    A thread of gloo that drops a tensor while Python ends aborts the process, after all its work is done; and one that
+    waits for the interpreter to drop it never ends while the interpreter waits for that thread, where the group ends or
+    garbage that refers to it is collected. So neither happens here: what was registered for the exit runs, the streams
+    are written out, and the operating system does the rest.
+
+    Args:
+        status: exit status of the process.
     """
     distributed = sys.modules.get("torch.distributed")
-    if "RANK" in os.environ and distributed is not None and distributed.is_available():
-        if distributed.is_initialized():
-            distributed.destroy_process_group()
-        gc.collect()
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError, ValueError):  # a reader that is gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def is_main_process() -> bool:

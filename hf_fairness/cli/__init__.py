@@ -18,7 +18,7 @@ from typing import Any
 import hf_fairness
 from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
-from hf_fairness.utils import did_you_mean, leave_process_group
+from hf_fairness.utils import did_you_mean, end_distributed_process
 
 _ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
 
@@ -93,14 +93,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 done, 1 failed with a message, 2 wrong usage, 130 stopped by the user, 141 nobody reads the
         output any more.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    status = _status(list(sys.argv[1:] if argv is None else argv))
+    if argv is None:  # nothing comes after it in this process
+        end_distributed_process(status)
+    return status
+
+
+def _status(words: list[str]) -> int:
+    """Run a command; what goes wrong is told in a message and becomes a status."""
     name = words[0] if words else ""
     try:
         try:
-            status = _run(words)
-            if argv is None:  # nothing comes after it in this process
-                leave_process_group()
-            return status
+            return _run(words)
         finally:
             sys.stdout.flush()  # a reader that is gone is noticed here, not while Python ends
     except BrokenPipeError:

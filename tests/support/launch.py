@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.utils import leave_process_group
+from hf_fairness.utils import end_distributed_process
 
 #: The folder that holds `support`, for the path of other processes.
 TESTS = Path(__file__).parent.parent
@@ -42,9 +42,9 @@ def launch(
 
 
 def run_script(main: Callable[..., Any], *words: Any) -> None:
-    """What a script of these does in a process of its own: warnings are errors, and no process group is left behind."""
+    """What a script of these does in a process of its own: warnings are errors, and it ends as a command does."""
     warnings.simplefilter("error")  # what pytest does for its own process
     # accelerate and sentence-transformers set broadcast_buffers, which torch 2.13 renames (seen 2026-11).
     warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
     main(*words)
-    leave_process_group()
+    end_distributed_process(0)
