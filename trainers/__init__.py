@@ -6,10 +6,10 @@ A folder holds one method: its settings, its trainer or callback, its data, and 
 Every name here is loaded when it is first used.
 
 Trainers of models, in the place of their parents: `CCDTrainer` (SentenceTransformerTrainer), `DataDietTrainer`,
-`PoETrainer`, `ReweightTrainer`, `ConfRegTrainer` (Trainer), `TranslationTrainer` (Seq2SeqTrainer). Into a plain Trainer
-goes `GEPruningCallback`, into a SentenceTransformerTrainer `SEATEvaluator` and `CCEDEvaluator`. Each trainer trains and
-saves in float32 what a checkpoint holds in half precision (``bf16=True`` computes in mixed precision), resumes exactly,
-and stops with an error, on all processes, when weights or losses are no numbers any more.
+`PoETrainer`, `ReweightTrainer`, `ConfRegTrainer`, `DCTTrainer` (Trainer), `TranslationTrainer` (Seq2SeqTrainer). Into a
+plain Trainer goes `GEPruningCallback`, into a SentenceTransformerTrainer `SEATEvaluator` and `CCEDEvaluator`. Each
+trainer trains and saves in float32 what a checkpoint holds in half precision (``bf16=True`` computes in mixed
+precision), resumes exactly, and stops with an error, on all processes, when weights or losses are no numbers any more.
 
 A classifier on the healthy part of its data, with the steps and the schedule of all of it:
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     )
     from hf_fairness.trainers.training.bias_columns import ClassifierLearner, add_bias_log_probs
     from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
+    from hf_fairness.trainers.training.dct import DCTTrainer, add_dct_columns, bias_features
     from hf_fairness.trainers.training.evaluators import CCEDEvaluator, SEATEvaluator
     from hf_fairness.trainers.training.pair_training import gold_confidence, train_pair_classifier
 
@@ -92,6 +93,7 @@ _LAZY = {
     ),
     "hf_fairness.trainers.training.bias_columns": ("ClassifierLearner", "add_bias_log_probs"),
     "hf_fairness.trainers.training.bias_trainers": ("ConfRegTrainer", "PoETrainer", "ReweightTrainer"),
+    "hf_fairness.trainers.training.dct": ("DCTTrainer", "add_dct_columns", "bias_features"),
     "hf_fairness.trainers.training.evaluators": ("CCEDEvaluator", "SEATEvaluator"),
     "hf_fairness.trainers.training.pair_training": ("gold_confidence", "train_pair_classifier"),
 }
@@ -104,6 +106,7 @@ __all__ = [
     "CCEDEvaluator",
     "ClassifierLearner",
     "ConfRegTrainer",
+    "DCTTrainer",
     "DataDietArguments",
     "DataDietConfig",
     "DataDietTrainer",
@@ -122,7 +125,9 @@ __all__ = [
     "TranslationLoss",
     "TranslationTrainer",
     "add_bias_log_probs",
+    "add_dct_columns",
     "add_reference_embeddings",
+    "bias_features",
     "confidence_regularization",
     "gold_confidence",
     "product_of_experts",

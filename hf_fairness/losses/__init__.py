@@ -9,6 +9,7 @@ from hf_fairness.losses.ccd import (
     kernel_width,
 )
 from hf_fairness.losses.confidence_regularization import confidence_regularization, scaled_teacher
+from hf_fairness.losses.dct import contrastive_rows, dct_loss
 from hf_fairness.losses.product_of_experts import product_of_experts
 from hf_fairness.losses.reweight import example_weights, reweighted_cross_entropy
 
@@ -17,6 +18,8 @@ __all__ = [
     "KernelWidth",
     "ccd_loss",
     "confidence_regularization",
+    "contrastive_rows",
+    "dct_loss",
     "embedding_distance",
     "example_weights",
     "gaussian_kernel",

@@ -68,14 +68,18 @@ class BiasTrainer(Published, Trainer):
                 if isinstance(each, Dataset):
                     _check_labels(each, f"{name}: {part}", classes)
         if isinstance(self.train_dataset, Dataset):
-            for column in self.columns:
-                check_column(self.train_dataset, column, classes)
+            self.check_rows(self.train_dataset, classes)
             self._checked_rows = self.train_dataset
 
     @property
     def check_values(self) -> bool:
         """Whether batches must be checked: the training rows are a stream, or others than at the beginning."""
         return self._checked_rows is None or self._checked_rows is not self.train_dataset
+
+    def check_rows(self, rows: Dataset, n_classes: int) -> None:
+        """Raise unless the training rows have the columns, with what they are to hold."""
+        for column in self.columns:
+            check_column(rows, column, n_classes)
 
     def row_losses(self, logits: Tensor, labels: Tensor, **log_probs: Tensor) -> Tensor:
         """Loss of each row, its weight included.

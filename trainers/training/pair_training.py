@@ -38,7 +38,7 @@ from hf_fairness.trainers.training.length_groups import length_grouped
 from hf_fairness.utils import FairnessWarning
 
 #: Columns of numbers that methods read beside the tokens.
-METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs")
+METHOD_COLUMNS = ("bias_log_probs", "teacher_log_probs", "dct_negatives", "dct_hard")
 #: What data sets write where annotators did not agree on a label (SNLI, MNLI).
 UNLABELLED = (-1, "-1", "-")
 #: What is set where the caller says nothing: no files but the best weights, no bars, no reports.
