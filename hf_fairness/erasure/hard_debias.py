@@ -5,17 +5,115 @@ For static vectors, and for the matrix of token embeddings inside a model.
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.attributes import Attribute
 from hf_fairness.erasure.projection import Projection, sentence_debias
 
 #: What tokenizers put before a token that begins a word (SentencePiece, byte-level BPE), and before one that does not.
 _BEGINS, _GOES_ON = ("▁", "Ġ"), "##"
+#: Categories of concepts that say the group and hardly more.
+_PLAIN = ("kinship", "person")
+#: Names under which Bolukbasi et al. publish their lists.
+_DEFINITIONAL, _EQUALIZE = "definitional_pairs.json", "equalize_pairs.json"
+_SPECIFIC = ("gender_specific_full.json", "gender_specific_seed.json")
+
+
+@dataclass(frozen=True)
+class DebiasWords:
+    """The words that hard debiasing goes by.
+
+    Attributes:
+        definitional: sets of words that differ in the group alone: the subspace comes from them.
+        equalize: sets of words that shall differ in the group alone.
+        specific: words that keep their part in the subspace.
+    """
+
+    definitional: tuple[tuple[str, ...], ...]
+    equalize: tuple[tuple[str, ...], ...] = ()
+    specific: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> DebiasWords:
+        """Those of an attribute: sets of single words with one word for each group.
+
+        Definitional are pronouns and words for kin and persons (where an attribute has neither, all its words); all
+        sets are equalised; every word of a group is specific.
+
+        Example:
+            >>> from hf_fairness.attributes import load_attribute
+            >>> words = DebiasWords.of(load_attribute("gender"))
+            >>> ("he", "she") in words.definitional, ("actor", "actress") in words.definitional
+            (True, False)
+        """
+        groups = attribute.group_names
+        pronouns = [
+            [next((each.forms[case] for each in attribute.paradigms if each.group == group), "") for group in groups]
+            for case in dict.fromkeys(case for each in attribute.paradigms for case in each.forms)
+        ]
+        nouns = {
+            plain: [
+                list(forms)
+                for concept in attribute.concepts
+                if (concept.category in _PLAIN) == plain
+                for forms in zip(*(concept.forms.get(group, ()) for group in groups), strict=False)
+            ]
+            for plain in (True, False)
+        }
+        plain = _sets([*pronouns, *nouns[True]])
+        every = _sets([*plain, *nouns[False]])
+        terms = [term.text for group in attribute.groups for term in group.terms]
+        return cls(plain or every, every, frozenset([*terms, *(each.text for each in attribute.inherent)]))
+
+    @classmethod
+    def read(cls, folder: str | Path) -> DebiasWords:
+        """Those of a folder with the lists of Bolukbasi et al. 2016, or others in files of the same names.
+
+        Args:
+            folder: with ``definitional_pairs.json``; ``equalize_pairs.json`` and ``gender_specific_full.json`` (or
+                ``_seed``) where there are such words.
+
+        Raises:
+            ValueError: no such file, or one that does not hold a list of the kind.
+        """
+        place = Path(folder)
+        if not (place / _DEFINITIONAL).is_file():
+            raise ValueError(
+                f"{folder} has no {_DEFINITIONAL}, expected a folder with the lists of Bolukbasi et al. 2016: "
+                f"{_DEFINITIONAL}, and where you have them {_EQUALIZE} and {_SPECIFIC[0]}."
+            )
+        found: dict[str, Any] = {}
+        for name in (_DEFINITIONAL, _EQUALIZE, *_SPECIFIC):
+            try:
+                read = json.loads((place / name).read_text(encoding="utf-8")) if (place / name).is_file() else []
+            except ValueError as error:
+                raise ValueError(f"{place / name} is no JSON file: {error}.") from error
+            words = isinstance(read, list) and all(isinstance(each, str) for each in read)
+            sets = isinstance(read, list) and all(
+                isinstance(each, list) and len(each) > 1 and all(isinstance(word, str) for word in each)
+                for each in read
+            )
+            if not (words if name in _SPECIFIC else sets):
+                wanted = "words" if name in _SPECIFIC else "lists of two or more words, one of each group"
+                raise ValueError(f"{place / name} holds something else than a JSON list of {wanted}.")
+            found[name] = read
+        definitional, equalize = (tuple(map(tuple, found[name])) for name in (_DEFINITIONAL, _EQUALIZE))
+        return cls(definitional, equalize, frozenset(found[_SPECIFIC[0]] or found[_SPECIFIC[1]]))
+
+
+def _sets(found: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Sets of single words, none of them twice, each set once."""
+    whole = (tuple(each) for each in found if all(word and " " not in word for word in each))
+    return tuple(dict.fromkeys(each for each in whole if len(set(each)) == len(each)))
 
 
 def hard_debias(
@@ -137,6 +235,53 @@ def token_words(tokenizer: Any) -> list[str]:
         word = re.sub(f"^[{''.join(_BEGINS)}]", "", token) if begins else ""
         found.append("" if word.startswith(_GOES_ON) else word)
     return found
+
+
+def whole_sets(tokenizer: Any, sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The sets whose words are each one token of a tokenizer, written in one of the ways that are looked up.
+
+    What is not among them was split into pieces, or is unknown: such words are left as pieces are.
+    """
+    known = set(token_words(tokenizer))
+    return [tuple(each) for each in sets if any(all(word in known for word in form) for form in _cased([each]))]
+
+
+def encoder_alone(model: Any) -> Any:
+    """A translator whose encoder reads a matrix of embeddings of its own, where one was tied to decoder or output.
+
+    Args:
+        model: an ``AutoModelForSeq2SeqLM``.
+
+    Returns:
+        The model, or where weights were tied another one of its class that computes the same and is larger by one
+        matrix, or by as many as were tied. Saved, it opens with ``AutoModelForSeq2SeqLM.from_pretrained``.
+
+    Raises:
+        ValueError: the architecture cannot have two.
+    """
+    if not _tied(model):
+        return model
+    config = copy.deepcopy(model.config)
+    # Marian's decoder and output stay tied to each other; other families have one setting for all that is tied.
+    name = "share_encoder_decoder_embeddings"
+    setattr(config, name if hasattr(config, name) else "tie_word_embeddings", False)
+    apart = type(model)(config).to(device=model.device, dtype=model.dtype)
+    missing = apart.load_state_dict(model.state_dict(), strict=False).missing_keys
+    if missing or _tied(apart):
+        raise ValueError(
+            f"{type(model).__name__} reads one matrix of embeddings in encoder and decoder, and cannot have two: the "
+            "encoder's cannot be changed alone."
+        )
+    apart.generation_config = model.generation_config
+    return apart.train(model.training)
+
+
+def _tied(model: Any) -> bool:
+    """Whether the encoder's matrix is that of the decoder or of the output."""
+    own = model.get_encoder().get_input_embeddings().weight
+    output = model.get_output_embeddings()
+    others = [model.get_decoder().get_input_embeddings().weight, *([] if output is None else [output.weight])]
+    return any(own.data_ptr() == other.data_ptr() for other in others)
 
 
 def hard_debias_embeddings(

@@ -7,10 +7,19 @@ import json
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_fairness.erasure import hard_debias, hard_debias_embeddings, token_words
+from hf_fairness.attributes import load_attribute
+from hf_fairness.erasure import (
+    DebiasWords,
+    encoder_alone,
+    hard_debias,
+    hard_debias_embeddings,
+    token_words,
+    whole_sets,
+)
 from support.tiny_bert import tiny_bert
 
 PAIRS = [("he", "she"), ("man", "woman"), ("king", "queen"), ("son", "daughter")]
@@ -228,3 +237,97 @@ class Tokenizer:
 )
 def test_the_word_that_a_token_is(tokens, special, words):
     assert token_words(Tokenizer(tokens, special)) == words
+
+
+def test_the_words_of_an_attribute_are_sets_with_a_word_for_each_group():
+    words = DebiasWords.of(load_attribute("gender"))
+    assert {("he", "she"), ("man", "woman"), ("mother", "father")[::-1]} <= set(words.definitional)
+    assert ("actor", "actress") in set(words.equalize) - set(words.definitional)
+    assert set(words.definitional) <= set(words.equalize)
+    assert {"he", "hers", "fathers"} <= words.specific
+    assert "doctor" not in words.specific
+    of_three = DebiasWords.of(load_attribute("religion"))
+    assert ("church", "synagogue", "mosque") in of_three.definitional  # it has neither pronouns nor kin
+    assert {len(each) for each in of_three.equalize} == {3}
+
+
+def test_the_words_of_a_folder_are_those_of_its_files(tmp_path):
+    with pytest.raises(ValueError, match=r"has no definitional_pairs\.json, expected a folder with the lists"):
+        DebiasWords.read(tmp_path)
+    (tmp_path / "definitional_pairs.json").write_text('[["he", "she"]]')
+    assert DebiasWords.read(tmp_path) == DebiasWords((("he", "she"),))
+    (tmp_path / "gender_specific_full.json").write_text('["beard"]')
+    assert DebiasWords.read(tmp_path).specific == {"beard"}
+    for wrong in ('["he"]', '[["he"]]', "{}", '[["he", 1]]'):
+        (tmp_path / "equalize_pairs.json").write_text(wrong)
+        with pytest.raises(ValueError, match=r"equalize_pairs\.json holds something else"):
+            DebiasWords.read(tmp_path)
+    (tmp_path / "equalize_pairs.json").write_text("[")
+    with pytest.raises(ValueError, match=r"equalize_pairs\.json is no JSON file"):
+        DebiasWords.read(tmp_path)
+
+
+def test_the_published_folder_has_the_sizes_of_the_paper(shared):
+    words = DebiasWords.read(shared / "data" / "wordlists")
+    assert (len(words.definitional), len(words.equalize)) == (10, 52)
+    assert len(words.specific) == 1441
+
+
+def test_sets_of_which_a_word_is_split_are_left_out():
+    tokenizer = Tokenizer(["▁he", "▁She", "▁she", "▁He", "▁wo", "man", "▁man"])
+    assert whole_sets(tokenizer, [["he", "she"], ["man", "woman"]]) == [("he", "she")]
+    assert whole_sets(Tokenizer(["▁HE"]), [["he", "she"]]) == []
+
+
+KINDS = ("Marian", "Bart", "M2M100", "T5")
+
+
+def translator(kind, **more):
+    sizes = {"d_model": 16, "vocab_size": 20, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    if kind == "T5":
+        sizes |= {"d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    else:
+        both = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
+        sizes |= {f"{side}_{name}": value for name, value in both.items() for side in ("encoder", "decoder")}
+        sizes |= {"max_position_embeddings": 32, "forced_eos_token_id": 1}
+    made = {"Marian": "MarianMTModel"}.get(kind, f"{kind}ForConditionalGeneration")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return getattr(transformers, made)(getattr(transformers, f"{kind}Config")(**sizes, **more)).eval()
+
+
+def logits(model):
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([[5, 6, 1]]), decoder_input_ids=torch.tensor([[0, 8, 9]])).logits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_encoder_gets_a_matrix_of_its_own_and_the_saved_model_keeps_it(kind, tmp_path):
+    model = translator(kind)
+    before = logits(model)
+    apart = encoder_alone(model)
+    assert torch.allclose(logits(apart), before, atol=1e-5)
+    weight = apart.get_encoder().get_input_embeddings().weight
+    decoder, output = apart.get_decoder().get_input_embeddings().weight, apart.get_output_embeddings().weight
+    others = [decoder.detach().clone(), output.detach().clone()]
+    with torch.no_grad():
+        weight[5] = 1.0 - weight[5]
+    assert torch.equal(decoder, others[0])
+    assert torch.equal(output, others[1])
+    assert not torch.allclose(logits(apart), before, atol=1e-5)
+    assert torch.allclose(logits(model), before, atol=1e-5)  # what was given is as it was
+    apart.save_pretrained(tmp_path)
+    opened = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path).eval()
+    assert torch.allclose(logits(opened), logits(apart), atol=1e-5)
+    assert encoder_alone(opened) is opened  # it has one already
+
+
+def test_half_precision_and_an_encoder_of_its_own_go_together():
+    assert encoder_alone(translator("Marian").to(torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_a_family_that_cannot_have_two_matrices_is_refused(monkeypatch):
+    model = translator("Bart")
+    monkeypatch.setattr(type(model), "get_decoder", lambda self: self.model.encoder)
+    with pytest.raises(ValueError, match="BartForConditionalGeneration reads one matrix"):
+        encoder_alone(model)

@@ -16,6 +16,9 @@ METHODS = (RETRAIN, MIXED, BACK_TRANSLATION)
 #: The arms: the initial model, the method, its control, and those that `arms` adds; one that learns from the pairs of a
 #: single group has the name of that group.
 BASELINE, GFST, CONTROL, RANDOM, UNFILTERED = "baseline", "gfst", "control", "randst", "no_target_filter"
+HD, GFST_HD = "hd", "gfst_hd"
+#: Arms that are another one with hard-debiased embeddings of its encoder (+HD, tables 4 and 8).
+HARD_DEBIASED = {HD: BASELINE, GFST_HD: GFST}
 #: Stages in their order; a run without the later ones ends after the one that `until` names.
 STAGES = (
     *("parallel", "filter_source", "start", "initial", "translate", "filter_target", "balance", "randst"),
@@ -117,8 +120,23 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     arms: list[str] = field(
         default_factory=lambda: [RANDOM],
         metadata={
-            "help": "Further models to train beside GFST and its control: randst (as many unfiltered random pairs), "
-            "no_target_filter (appendix D), or the name of a group (its pairs alone, section 6.2); `none` for none."
+            "help": "Further models beside GFST and its control: randst (as many unfiltered random pairs), "
+            "no_target_filter (appendix D), the name of a group (its pairs alone, section 6.2), hd and gfst_hd (the "
+            "initial model and GFST with hard-debiased embeddings of the encoder, tables 4 and 8); `none` for none."
+        },
+    )
+    hd_words: str | None = field(
+        default=None,
+        metadata={
+            "help": "hd, gfst_hd: folder with the words to debias by, as Bolukbasi et al. 2016 publish theirs: "
+            "definitional_pairs.json, equalize_pairs.json, gender_specific_full.json; default: words of --attribute."
+        },
+    )
+    stop_arms_early: bool = field(
+        default=False,
+        metadata={
+            "help": "Let every arm but the control stop by the validation loss, as the initial model does (paper: he, "
+            "it, ru); default: after updates in proportion to its pairs (paper: de, fr)."
         },
     )
     attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are filtered and balanced."})
@@ -234,6 +252,9 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
                 "--target_column, and that of monolingual texts with --monolingual_text_column.": self.text_column,
                 "--tagger and --lexicon both say how words get their gender: give one of them.": (
                     self.tagger and self.lexicon
+                ),
+                "--hd_words is for the arms hd and gfst_hd: add one of them to --arms.": (
+                    self.hd_words is not None and not set(self.arms) & set(HARD_DEBIASED)
                 ),
                 "--train_initial False needs a model that can translate already: give its id or folder with "
                 "--model_name_or_path.": self.model_name_or_path is None and self.train_initial is False,

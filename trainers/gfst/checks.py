@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from transformers import AutoConfig, GenerationConfig
+from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.alignment import ALIGNER_PACKAGES
@@ -22,15 +23,18 @@ from hf_fairness.filters import (
     predict_genders,
 )
 from hf_fairness.measure.translator.translation_languages import language_pair
-from hf_fairness.trainers.gfst.arguments import RANDOM, UNFILTERED, GFSTArguments
+from hf_fairness.trainers.gfst.arguments import HARD_DEBIASED, RANDOM, UNFILTERED, GFSTArguments
+from hf_fairness.trainers.gfst.config import GFSTConfig
+from hf_fairness.trainers.gfst.embeddings import check_words, hard_debias_words
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, refuse_any
 
 
-def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
+def check_run(a: GFSTArguments, data: Mapping[str, Any], config: GFSTConfig) -> None:
     """What can be known before hours of work.
 
     Args:
         a: settings.
+        config: those of the training.
         data: what `run_gfst` was given, by name; ``model`` with its tokenizer.
 
     Raises:
@@ -39,7 +43,7 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
     """
     attribute = load_attribute(a.attribute, language=a.source_lang)
     SourceGender(wordlist=a.wordlist, attribute=attribute)  # refuses what it cannot work with
-    known = [RANDOM, UNFILTERED, *attribute.group_names]
+    known = [RANDOM, UNFILTERED, *attribute.group_names, *HARD_DEBIASED]
     unknown = next((name for name in a.arms if name not in known), None)
     needs_target = a.backwards or a.wants("filter_target")
     translates_back = a.backwards and a.wants("translate")
@@ -49,6 +53,13 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
             f"--arms: unknown arm {unknown!r}. Arms: {', '.join(known)}; `none` for none.": unknown,
             "--arms no_target_filter needs translations to leave unfiltered; back-translation has none.": (
                 a.backwards and UNFILTERED in a.arms
+            ),
+            "--stop_arms_early asks the validation loss when to stop: name pairs with --validation_dataset, and leave "
+            "--early_stopping_patience and --eval_strategy as they are.": a.stop_arms_early
+            and (
+                data["validation"] is None
+                or config.early_stopping_patience is None
+                or config.eval_strategy == IntervalStrategy.NO
             ),
             "There is no monolingual text to translate: name it with --monolingual_dataset, or end the run before it "
             "is needed (--until).": data["monolingual"] is None and a.until not in ("parallel", "start", "initial"),
@@ -70,6 +81,9 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any]) -> None:
     own = data["model"] or a.model_name_or_path
     if a.wants("start") and own is not None:
         check_translator(own, a.source_code, a.target_code)
+    words = hard_debias_words(a.hd_words, attribute) if set(a.arms) & set(HARD_DEBIASED) else None
+    if words is not None and a.wants("train") and own is not None:
+        check_words(own[1] if isinstance(own, tuple) else find_tokenizer(own), words)
     if translates_back:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])

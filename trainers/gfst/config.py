@@ -21,7 +21,8 @@ class GFSTConfig(Seq2SeqTrainingArguments):
     - *Batch.* The paper does not give its size; here it is 64 pairs per device, of about the same length each.
     - *Steps.* The paper trains for 30,000 updates (German), 180,000 (French), or until the validation perplexity has
       not improved for 5 epochs (the other languages). Without ``max_steps`` and without a validation set all
-      ``num_train_epochs`` are trained.
+      ``num_train_epochs`` are trained. What goes on from an initial model has updates in proportion to its pairs, or
+      with ``GFSTArguments.stop_arms_early`` stops in the same way.
     - *Clipping* at norm 1 is the Trainer's; the paper names none.
     - *Checkpoints.* One is kept whole, to resume from. Of the last ``average_checkpoints`` the weights are kept,
       as links where the file system has them, and their mean is the model that training ends with.

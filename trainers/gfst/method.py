@@ -19,7 +19,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from typing import Any, Literal
 from accelerate import PartialState
 from datasets import Dataset, concatenate_datasets, load_from_disk
 
+from hf_fairness._opening import find_tokenizer
 from hf_fairness.filters import GenderTagger
 from hf_fairness.filters.drops import check_enough
 from hf_fairness.measure.model_keys import source_key
@@ -43,6 +44,7 @@ from hf_fairness.trainers.gfst.arguments import (
     BASELINE,
     CONTROL,
     GFST,
+    HARD_DEBIASED,
     MIXED,
     RANDOM,
     RETRAIN,
@@ -51,6 +53,7 @@ from hf_fairness.trainers.gfst.arguments import (
 )
 from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
+from hf_fairness.trainers.gfst.embeddings import check_words, debias_encoder, hard_debias_words
 from hf_fairness.trainers.gfst.pairs import (
     REVERSE,
     SOURCE,
@@ -70,6 +73,7 @@ from hf_fairness.trainers.gfst.summary import (
     MISSING,
     arm,
     cautions,
+    ending,
     explained,
     kept_figure,
     kept_table,
@@ -142,8 +146,9 @@ def run_gfst(
         **{"winomt_tagger": winomt_tagger, "reverse": reverse},
         "model": None if model is None else (model, tokenizer),
     }
-    check_run(arguments, data)
-    return run_experiment(GFSTMethod, arguments, config or GFSTConfig(output_dir="gfst"), **data)
+    config = config or GFSTConfig(output_dir="gfst")
+    check_run(arguments, data, config)
+    return run_experiment(GFSTMethod, arguments, config, **data)
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, name: str, about: str) -> None:
@@ -202,6 +207,8 @@ class GFSTMethod(PairStages):
             self.make(first, self.texts, given, self.filter_keys[first], draws)
         if a.wants("start"):
             self.start = self._start()
+        if a.wants("train") and set(a.arms) & set(HARD_DEBIASED):  # a tokenizer that was learned here, too
+            check_words(find_tokenizer(self.start.model), hard_debias_words(a.hd_words, self.attribute))
         if a.wants("initial"):  # algorithm 1, line 1
             self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
         if a.wants("translate"):
@@ -242,24 +249,56 @@ class GFSTMethod(PairStages):
     def arms(self) -> Sequence[Plan]:
         """The initial model, GFST, its control, and those that were asked for."""
         others = [*([CONTROL] if self.arguments.control else []), *self.arguments.arms]
+        made_of = {name: HARD_DEBIASED[name] for name in others if name in HARD_DEBIASED}
+        needs = {**made_of, **({CONTROL: GFST} if self.arguments.stop_arms_early else {})}
+        rivals = [name for name in others if made_of.get(name) != GFST]
         return [
             Plan(arm(BASELINE)),
-            Plan(arm(GFST), against=(BASELINE, *others)),
-            *(Plan(arm(name)) for name in others),
+            Plan(arm(GFST), against=(BASELINE, *rivals)),
+            *(
+                Plan(
+                    arm(name),
+                    needs=(needs[name],) if name in needs else (),
+                    against=(made_of[name],) if name in made_of else (),
+                )
+                for name in others
+            ),
         ]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
-        """Train one arm, and let it translate the test sets."""
-        made = self.base if name == BASELINE else self._train(name)
+        """Train one arm, or change what it reads, and let it translate the test sets."""
+        if name in HARD_DEBIASED:
+            made = self._hard_debiased(name, fitted[HARD_DEBIASED[name]])
+        else:
+            made = self.base if name == BASELINE else self._train(name, fitted)
         if self.arguments.wants("predict"):
             self._predict(made)
         return made
 
-    def _train(self, name: str) -> Fitted:
+    def _hard_debiased(self, name: str, trained: Fitted) -> Fitted:
+        """Another arm with hard-debiased embeddings of its encoder, as a stage that leaves ``model``."""
+        words = hard_debias_words(self.arguments.hd_words, self.attribute)
+
+        def work(folder: Path) -> dict[str, str]:
+            model, tokenizer = open_translator(trained.model, to_train=True)
+            model, told = debias_encoder(model, tokenizer, words)
+            save_model(folder / "model", model, tokenizer, name, f"Made with hf-fairness: {arm(name).about}.")
+            return told
+
+        stage = f"train_{name}"
+        told = self.run.stage(stage, work, inputs=[trained.key, *map(sorted, astuple(words))])
+        training = {**told, "starts_from": arm(trained.name).title}
+        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
+
+    def _train(self, name: str, fitted: Mapping[str, Fitted] | None = None) -> Fitted:
         """Train the initial model or an arm on all processes, as a stage that leaves ``model``.
 
-        It opens with the auto classes. The initial model ends where settings and validation say, the control has the
-        steps of GFST.
+        It opens with the auto classes. The initial model ends where settings and validation say, and with
+        ``stop_arms_early`` so does each arm; the control has the steps of GFST.
+
+        Args:
+            name: of the arm.
+            fitted: what there is already.
 
         Returns:
             With ``steps``, ``n_parallel`` original and ``n_pairs`` pseudo pairs, ``upsample``, ``starts_from``,
@@ -271,7 +310,8 @@ class GFSTMethod(PairStages):
         begin = self.start if fresh else self.base
         original, pseudo = self._rows(name)
         sizes = {"n_parallel": len(original), "n_pairs": len(pseudo), "upsample": a.upsample}
-        steps = None if first else self._steps(GFST if name == CONTROL else name)
+        stops = self.arguments.stop_arms_early and name != CONTROL
+        steps = None if first else self._steps(GFST if name == CONTROL else name, stops, fitted or {})
 
         def work(folder: Path) -> dict[str, Any]:
             start = time.perf_counter()
@@ -287,7 +327,7 @@ class GFSTMethod(PairStages):
             train = load_from_disk(data)
             if is_main_process():
                 logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
-            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh)
+            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh, stops=first or stops)
             model, history = train_translator(
                 model, tokenizer, train, own, eval_dataset=self.data["validation"], prefix=a.prefix, resume=True
             )
@@ -301,7 +341,7 @@ class GFSTMethod(PairStages):
 
         source = LEARNS_FROM.get(name, "balance")
         arm_key = [name, self.training_method, steps, sizes, [self.run.key(source)] if source else []]
-        rate = [] if fresh else [a.finetune_learning_rate]
+        rate = [*([] if fresh else [a.finetune_learning_rate]), *(["stops"] if stops and not first else [])]
         inputs = [
             *(begin.key, self.run.key("parallel"), self.data["validation"], *([] if first else arm_key), *rate),
             *(self.settings, [a.source_code, a.target_code, a.prefix]),
@@ -309,6 +349,8 @@ class GFSTMethod(PairStages):
         found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
         starts_from = "new weights" if fresh else "the initial model"
         training = {**found, "n_pairs": 0} if first else {**sizes, **found, "starts_from": starts_from}
+        if (first or stops) and found["history"]["eval"]:
+            training["ended"] = ending(found["history"])
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
     def _rows(self, name: str) -> tuple[Dataset, Dataset]:
@@ -331,8 +373,12 @@ class GFSTMethod(PairStages):
         original, pseudo = self._rows(name)
         return len(original) + len(pseudo) * self.arguments.upsample
 
-    def _steps(self, name: str) -> int:
-        """Updates in proportion to the pairs (appendix A)."""
+    def _steps(self, name: str, stops: bool, fitted: Mapping[str, Fitted]) -> int | None:
+        """Updates in proportion to the pairs (appendix A); None where validation alone says when a training ends."""
+        if self.arguments.stop_arms_early and not stops:  # the control: as many as GFST had
+            return int(fitted[GFST].training["steps"])
+        if stops and self.training_method == RETRAIN:
+            return None
         a, given, epochs = self.arguments, self.config.max_steps, self.config.num_train_epochs
         if self.training_method == RETRAIN:
             given, n_given = self.base.training.get("steps", given), self.counts["parallel"]["kept"]
@@ -347,13 +393,15 @@ class GFSTMethod(PairStages):
         config = self.config
         return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
 
-    def _training_config(self, folder: Path, n: int, steps: int | None, *, fresh: bool) -> Any:
-        """Settings of one training: its place, its steps, and what fine-tuning changes."""
+    def _training_config(self, folder: Path, n: int, steps: int | None, *, fresh: bool, stops: bool) -> Any:
+        """Settings of one training: its place, its steps, when it stops, and what fine-tuning changes."""
         own = copy.deepcopy(self.config)
         own.output_dir, own.push_to_hub = str(folder), False
         own.source_column, own.target_column = SOURCE, TARGET
         if steps is not None:
-            own.max_steps, own.early_stopping_patience = steps, None
+            own.max_steps = steps
+        if not stops:
+            own.early_stopping_patience = None
         if not fresh:
             own.warmup_steps = min(own.warmup_steps, (steps or 0) // 10) if own.warmup_steps >= 1 else own.warmup_steps
             own.learning_rate = self.arguments.finetune_learning_rate or own.learning_rate

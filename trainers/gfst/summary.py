@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hf_fairness.record import Arm, Table, interval, mapping, number
-from hf_fairness.trainers.gfst.arguments import BASELINE, CONTROL, GFST, RANDOM, UNFILTERED
+from hf_fairness.trainers.gfst.arguments import BASELINE, CONTROL, GFST, GFST_HD, HD, RANDOM, UNFILTERED
 
 #: Numbers of WinoMT of which it is told how much the control explains, with their names and ideal values.
 EXPLAINED = {"accuracy": ("accuracy", 1.0), "delta_g": ("ΔG", 0.0), "delta_r": ("ΔR", 0.0)}
@@ -41,6 +41,8 @@ ARMS = {
         Arm(CONTROL, "control", "control", "trained for as many steps on the original parallel data alone"),
         Arm(RANDOM, "RandST", "rival", "trained on as many random pairs, which no filter saw"),
         Arm(UNFILTERED, "no target filter", "variant", "trained on pairs that the source filter alone kept"),
+        Arm(HD, "baseline +HD", "rival", "the initial model with hard-debiased embeddings of its encoder"),
+        Arm(GFST_HD, "GFST +HD", "variant", "GFST with hard-debiased embeddings of its encoder"),
     )
 }
 
@@ -50,6 +52,21 @@ def arm(name: str) -> Arm:
     return ARMS.get(name) or Arm(
         name, f"{name} pairs only", "variant", f"trained on the pairs about the group {name} alone"
     )
+
+
+def ending(history: Mapping[str, Any]) -> str:
+    """Why a training that validation could stop ended, for the report.
+
+    Args:
+        history: of :func:`hf_fairness.trainers.train_translator`.
+
+    Example:
+        >>> ending({"stopped_early": True, "eval": [{"step": 10, "loss": 2.0}, {"step": 20, "loss": 2.5}]})
+        'stopped by the validation loss, lowest after step 10'
+    """
+    best = min(history["eval"], key=lambda each: float(each["loss"]))["step"]
+    why = "stopped by the validation loss" if history["stopped_early"] else "all steps; validation loss"
+    return f"{why}, lowest after step {best}"
 
 
 def kept_table(data: Mapping[str, Any]) -> Table:

@@ -51,7 +51,7 @@ def run_in(lexicon, parallel, texts, initial):
     def run(folder: Path, *, settings: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         data = {"train": parallel, "monolingual": texts, "winomt_rows": gfst_world.winomt_rows()}
         given = {name: more.pop(name, default) for name, default in data.items()}
-        given |= {name: more.pop(name) for name in ("test", "must_she_rows", "reverse") if name in more}
+        given |= {name: more.pop(name) for name in ("test", "must_she_rows", "reverse", "validation") if name in more}
         own = arguments(more.pop("lexicon", lexicon), **{"model_name_or_path": initial, **more})
         made = config(folder, **{"max_steps": 6, "warmup_steps": 0, **(settings or {})})
         return run_gfst(own, given.pop("train"), given.pop("monolingual"), config=made, **given)

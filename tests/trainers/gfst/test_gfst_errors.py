@@ -72,6 +72,17 @@ def test_what_is_missing_is_named(gfst, settings, message):
         gfst(**settings)
 
 
+def test_words_and_validation_that_an_arm_needs_are_looked_for_first(gfst, tmp_path):
+    (tmp_path / "definitional_pairs.json").write_text('[["king", "queen"]]')
+    with pytest.raises(ValueError, match="king/queen"):
+        gfst(arms=["gfst_hd"], hd_words=str(tmp_path))
+    with pytest.raises(ValueError, match=r"has no definitional_pairs\.json"):
+        gfst(arms=["hd"], hd_words=str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="--stop_arms_early asks the validation loss"):
+        gfst(stop_arms_early=True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
     from support.tiny_bert import save_tiny_bert
 

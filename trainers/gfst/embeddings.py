@@ -1,0 +1,83 @@
+"""The arms +HD of GFST: the embeddings that a trained translator's encoder reads, hard-debiased.
+
+The paper does not say when this is done. Here it is done last, on the matrix that the model learned: nothing is trained
+after it. Decoder and output keep what they had, also in a model that had one matrix for all three.
+
+Source: Choubey et al. 2021, section 4 and tables 4 and 8 (+HD); Bolukbasi et al. 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.attributes import Attribute
+from hf_fairness.erasure import DebiasWords, encoder_alone, hard_debias_embeddings, whole_sets
+
+#: Sets that a report names of those that a tokenizer splits.
+_NAMED = 5
+
+
+def hard_debias_words(source: str | None, attribute: Attribute) -> DebiasWords:
+    """The words of a folder, as Bolukbasi et al. publish theirs, or those of the attribute.
+
+    Raises:
+        ValueError: the folder does not hold such lists.
+    """
+    return DebiasWords.of(attribute) if source is None else DebiasWords.read(Path(source))
+
+
+def check_words(tokenizer: Any, words: DebiasWords) -> None:
+    """Refuse a tokenizer that has no definitional set as whole words.
+
+    Raises:
+        ValueError: says so.
+    """
+    if not whole_sets(tokenizer, words.definitional):
+        shown = ", ".join("/".join(each) for each in words.definitional[:_NAMED])
+        raise ValueError(
+            f"The tokenizer splits a word of every one of the {len(words.definitional)} definitional sets ({shown} "
+            "...): there is nothing to find a direction of the groups by. Leave out --arms hd and gfst_hd, give words "
+            "that the tokenizer has as one token with --hd_words, or take a larger vocabulary."
+        )
+
+
+def debias_encoder(model: Any, tokenizer: Any, words: DebiasWords) -> tuple[Any, dict[str, str]]:
+    """Hard-debias what the encoder reads, and leave decoder and output as they are.
+
+    Args:
+        model: a trained ``AutoModelForSeq2SeqLM``; changed in place where its matrices are not tied.
+        tokenizer: of the model.
+        words: what to go by; a set with a word that is no single token is left out.
+
+    Returns:
+        The model, with an encoder matrix of its own, and how many sets were found, for the report.
+
+    Raises:
+        ValueError: no definitional set is there, or an architecture that cannot have a matrix for the encoder alone.
+    """
+    check_words(tokenizer, words)
+    untied = encoder_alone(model)
+    hard_debias_embeddings(
+        untied.get_encoder(),
+        tokenizer,
+        definitional=words.definitional,
+        equalize=words.equalize,
+        specific=words.specific,
+    )
+    told = {
+        "definitional sets found": _found(tokenizer, words.definitional),
+        "sets equalised": _found(tokenizer, words.equalize),
+        "embeddings": "encoder's apart from the decoder's" if untied is not model else "encoder's, not tied before",
+    }
+    return untied, told
+
+
+def _found(tokenizer: Any, sets: Sequence[tuple[str, ...]]) -> str:
+    """How many of the sets a tokenizer has as whole words, and which it lacks."""
+    whole = whole_sets(tokenizer, sets)
+    split = [each for each in sets if each not in whole]
+    more = " ..." if len(split) > _NAMED else ""
+    names = ", ".join("/".join(each) for each in split[:_NAMED])
+    return f"{len(whole)} of {len(sets)}" + (f" (split into pieces: {names}{more})" if split else "")
