@@ -240,12 +240,7 @@ class TransformersEncoder(BaseEncoder):
         """
         import torch
 
-        options = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
-        fields = (
-            self.tokenizer(texts, return_offsets_mapping=True, **options)
-            if offsets
-            else self.tokenizer(texts, **options)
-        )
+        fields = self._fields(texts, offsets)
         spans = fields.pop("offset_mapping") if offsets else None
         order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
         show = False if self.show_progress is None and len(texts) <= 8 * self.batch_size else self.show_progress
@@ -262,6 +257,11 @@ class TransformersEncoder(BaseEncoder):
                 yield places, hidden, mask, [spans[i] for i in places] if spans is not None else []
         finally:
             self.model.train(was_training)
+
+    def _fields(self, texts: list[str], offsets: bool) -> Any:
+        """Unpadded token lists of texts by field, with the characters of each token where they are asked for."""
+        options = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length}
+        return self.tokenizer(texts, **({"return_offsets_mapping": True} if offsets else {}), **options)
 
     def _forward(self, fields: dict[str, list[list[int]]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
         """Hidden states, and which of them are tokens, of one batch of unpadded token lists."""
@@ -300,6 +300,61 @@ class TransformersEncoder(BaseEncoder):
         else:
             pooled = hidden[:, 0]
         return torch.nn.functional.normalize(pooled, dim=-1) if self.normalize else pooled
+
+
+class RecurrentEncoder(TransformersEncoder):
+    """A SentenceTransformer of word vectors and an LSTM: the states of the LSTM, pooled over the tokens.
+
+    Args:
+        model: its modules are WordEmbeddings, LSTM and Pooling, and perhaps Normalize.
+        pooling: of the model.
+        normalize: scale vectors to length 1.
+        max_length: tokens that are read.
+        batch_size: texts per forward pass.
+        device: None means where the model is.
+        show_progress: as for the other encoders.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        pooling: str,
+        normalize: bool = False,
+        max_length: int | None = None,
+        batch_size: int = 32,
+        device: str | torch.device | None = None,
+        show_progress: bool | None = None,
+    ) -> None:
+        self.name, self.model, self.pooling = name_of(model), model, pooling
+        wrapped = model[0].tokenizer
+        self.tokenizer = getattr(wrapped, "tokenizer", wrapped)
+        self.batch_size, self.device = batch_size, device
+        self.normalize, self.show_progress, self.max_length = normalize, show_progress, max_length
+
+    def _fields(self, texts: list[str], offsets: bool) -> Any:
+        """As `WordEmbeddings` reads texts: what is too long is cut off, the token that ends a text with it."""
+        fields = self.tokenizer(texts, **({"return_offsets_mapping": True} if offsets else {}))
+        names = ("input_ids", "offset_mapping") if offsets else ("input_ids",)
+        return {name: [row[: self.max_length] for row in fields[name]] for name in names}
+
+    def _forward(self, fields: dict[str, list[list[int]]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        import torch
+
+        ids = fields["input_ids"]
+        lengths = torch.tensor([len(row) for row in ids])
+        longest = int(lengths.max())
+        if int(lengths.min()) == 0:
+            raise ValueError(f"{self.name}: it knows no word of a text, and such a text has no vector here.")
+        mask = (torch.arange(longest)[None, :] < lengths[:, None]).to(device)
+        batch = {
+            "input_ids": torch.tensor([row + [0] * (longest - len(row)) for row in ids], device=device),
+            "attention_mask": mask.long(),
+            "sentence_lengths": lengths,
+        }
+        for module in (self.model[0], self.model[1]):
+            batch = module(batch)
+        return batch["token_embeddings"].float(), mask
 
 
 class FunctionEncoder(BaseEncoder):

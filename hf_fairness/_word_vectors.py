@@ -63,11 +63,14 @@ class InputEmbeddings:
     def __init__(self, matrix: Vectors, tokenizer: Any, name: str) -> None:
         self.matrix, self.tokenizer, self.name = matrix, tokenizer, name
         self.vector_size = int(matrix.shape[1])
+        self._found: dict[str, list[int]] = {}
 
     def _pieces(self, word: str) -> list[int]:
-        ids = self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"] if word.strip() else []
-        unknown = self.tokenizer.unk_token_id
-        return [] if unknown is not None and unknown in ids else list(ids)
+        if word not in self._found:
+            ids = self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"] if word.strip() else []
+            unknown = self.tokenizer.unk_token_id
+            self._found[word] = [] if unknown is not None and unknown in ids else list(ids)
+        return self._found[word]
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -82,11 +85,20 @@ class InputEmbeddings:
         return np.asarray(self.matrix[pieces].mean(axis=0), dtype=np.float32)
 
 
+def word_module(encoder: BaseEncoder) -> Any:
+    """The module of an encoder that holds its word vectors; None where it has none, or no tokenizer of transformers."""
+    model: Any = getattr(encoder, "model", None)
+    first: Any = model[0] if is_a(model, "sentence_transformers", "SentenceTransformer") and len(model) else None
+    known = is_a(first, "sentence_transformers.sentence_transformer.modules", "WordEmbeddings")
+    return first if known and hasattr(getattr(first, "tokenizer", None), "tokenizer") else None
+
+
 def input_embeddings(encoder: BaseEncoder) -> InputEmbeddings:
     """Word vectors from the input embedding matrix of an encoder.
 
     Args:
-        encoder: a transformers model or SentenceTransformer, as ``as_encoder`` returned it.
+        encoder: a transformers model or SentenceTransformer, as ``as_encoder`` returned it; of one that is built on
+            word vectors these.
 
     Returns:
         A mapping of words to vectors; a word that the tokenizer does not know is not in it.
@@ -97,6 +109,11 @@ def input_embeddings(encoder: BaseEncoder) -> InputEmbeddings:
     Source:
         Dolci et al. 2023, section 3.2: word vectors matched to the encoder.
     """
+    words = word_module(encoder)
+    if words is not None:
+        return InputEmbeddings(
+            words.emb_layer.weight.detach().float().cpu().numpy(), words.tokenizer.tokenizer, encoder.name
+        )
     if isinstance(encoder, SentenceTransformerEncoder):
         model, tokenizer = encoder.model.transformers_model, encoder.model.tokenizer
     elif isinstance(encoder, TransformersEncoder):
@@ -107,6 +124,22 @@ def input_embeddings(encoder: BaseEncoder) -> InputEmbeddings:
     if layer is None:
         raise ValueError(f"{encoder.name} has no input embedding matrix; a transformers model has one.")
     return InputEmbeddings(layer.weight.detach().float().cpu().numpy(), tokenizer, encoder.name)
+
+
+def own_word_vectors(encoder: BaseEncoder) -> StaticEncoder | None:
+    """The word vectors that an encoder is built on, as a BiLSTM is; None for one that makes them in context.
+
+    Args:
+        encoder: from ``as_encoder``.
+
+    Source:
+        Dolci et al. 2023, section 3: GloVe of InferSent.
+    """
+    if word_module(encoder) is None:
+        return None
+    vectors = StaticEncoder(input_embeddings(encoder))
+    vectors.name = encoder.name
+    return vectors
 
 
 def read_word_vectors(path: str | Path, *, words: Container[str] | None = None) -> dict[str, Vectors]:

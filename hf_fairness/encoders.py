@@ -16,6 +16,7 @@ from hf_fairness._encoder_adapters import (
     POOLINGS,
     BaseEncoder,
     FunctionEncoder,
+    RecurrentEncoder,
     RememberingEncoder,
     SentenceTransformerEncoder,
     TransformersEncoder,
@@ -27,7 +28,14 @@ from hf_fairness._encoder_adapters import (
     split_pair,
 )
 from hf_fairness._opening import as_dtype, find_tokenizer, for_reading, open_pretrained, opening, refuse_dtype
-from hf_fairness._word_vectors import WORD, InputEmbeddings, StaticEncoder, input_embeddings, read_word_vectors
+from hf_fairness._word_vectors import (
+    WORD,
+    InputEmbeddings,
+    StaticEncoder,
+    input_embeddings,
+    own_word_vectors,
+    read_word_vectors,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -43,6 +51,7 @@ __all__ = [
     "Encoder",
     "FunctionEncoder",
     "InputEmbeddings",
+    "RecurrentEncoder",
     "RememberingEncoder",
     "SentenceTransformerEncoder",
     "StaticEncoder",
@@ -54,6 +63,7 @@ __all__ = [
     "check_vectors",
     "input_embeddings",
     "iter_tokens",
+    "own_word_vectors",
     "read_word_vectors",
     "token_encoder",
 ]
@@ -225,6 +235,8 @@ def _open_bare(
     return TransformersEncoder(model, tokens, normalize=scaled, **run, **pool)
 
 
+#: Modules that give token vectors and pool them.
+_POOLED = (["Transformer", "Pooling"], ["WordEmbeddings", "LSTM", "Pooling"])
 #: Modules of a SentenceTransformer that leave a sentence vector in the space of its token vectors.
 _HARMLESS = frozenset({"Dropout", "Normalize"})
 
@@ -242,7 +254,7 @@ class Tokens(NamedTuple):
 
 
 def token_encoder(encoder: BaseEncoder) -> TransformersEncoder:
-    """The encoder as a transformers model with pooling, whose hidden states can be looked at.
+    """The encoder as a transformers model, or an LSTM, with pooling, whose hidden states can be looked at.
 
     Args:
         encoder: what ``as_encoder`` returned.
@@ -272,25 +284,28 @@ def _open_up(encoder: SentenceTransformerEncoder) -> TransformersEncoder:
     model = encoder.model
     kinds = [type(module).__name__ for module in model]
     prompt = (model.prompts or {}).get(model.default_prompt_name) if model.default_prompt_name else None
-    if kinds[:2] != ["Transformer", "Pooling"] or not _HARMLESS.issuperset(kinds[2:]) or prompt:
+    made_of = kinds[: kinds.index("Pooling") + 1] if "Pooling" in kinds else kinds
+    if made_of not in _POOLED or not _HARMLESS.issuperset(kinds[len(made_of) :]) or prompt:
         why = f"puts {prompt!r} before every text" if prompt else f"is made of {', '.join(kinds)}"
         raise ValueError(
             f"{encoder.name} {why}: its token vectors and its sentence vectors do not compare. A Transformer with "
-            "Pooling (and Normalize) is needed; for other models take hf_fairness.encoders.input_embeddings(model)."
+            "Pooling (and Normalize) is needed, or WordEmbeddings with LSTM and Pooling; for other models take "
+            "hf_fairness.encoders.input_embeddings(model)."
         )
-    pooling = model[1].pooling_mode
+    pooling = model[len(made_of) - 1].pooling_mode
     if pooling not in ("mean", "cls", "max"):
         raise ValueError(f"{encoder.name} pools by {pooling!r}; mean, cls and max are known here.")
-    return TransformersEncoder(
-        model.transformers_model,
-        model.tokenizer,
-        batch_size=encoder.batch_size,
-        device=encoder.device,
-        pooling=pooling,
-        normalize=encoder.normalize or "Normalize" in kinds,
-        max_length=encoder.max_length or model.max_seq_length,
-        show_progress=encoder.show_progress,
-    )
+    options: dict[str, Any] = {
+        "batch_size": encoder.batch_size,
+        "device": encoder.device,
+        "pooling": pooling,
+        "normalize": encoder.normalize or "Normalize" in kinds,
+        "max_length": encoder.max_length or model.max_seq_length,
+        "show_progress": encoder.show_progress,
+    }
+    if kinds[0] == "WordEmbeddings":
+        return RecurrentEncoder(model, **options)
+    return TransformersEncoder(model.transformers_model, model.tokenizer, **options)
 
 
 def iter_tokens(encoder: TransformersEncoder, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:

@@ -56,6 +56,7 @@ def encoder_key(encoder: BaseEncoder, texts: Sequence[str]) -> str | None:
 
 def tokenizer_key(tokenizer: Any) -> str:
     """Content key of a tokenizer: its whole state where it can tell, else its class and vocabulary."""
+    tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # of transformers, as word vectors of a model wrap it
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         state = json.loads(backend.to_str())

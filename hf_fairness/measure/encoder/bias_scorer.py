@@ -11,7 +11,7 @@ import numpy as np
 
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.augment.rewrite import neutralize
-from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, as_encoder
+from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, as_encoder, own_word_vectors
 from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction
 from hf_fairness.measure.encoder.bias_pairs import two_groups
 from hf_fairness.measure.encoder.bias_words import (
@@ -136,7 +136,8 @@ def make_scorer(
             an encoder that reads context and "raw" for word vectors.
         names: given names on the exclusion list, see ``exclusion_list``.
         word_vectors: word vectors whose bias counts while ``model`` says how much (section 3 of the paper: GloVe
-            and InferSent); None takes the word vectors of ``model`` itself.
+            and InferSent); None takes the word vectors of ``model`` itself: those that it is built on (a BiLSTM), or
+            those in context.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, tokenizer, max_length, ...
 
     Returns:
@@ -152,7 +153,7 @@ def make_scorer(
     value = load_attribute(attribute)
     groups = two_groups(value)
     encoder = as_encoder(model, **encoder_options)
-    vectors = None if word_vectors is None else as_encoder(word_vectors)
+    vectors = own_word_vectors(encoder) if word_vectors is None else as_encoder(word_vectors)
     if vectors is not None and not isinstance(vectors, StaticEncoder):
         raise ValueError(f"word_vectors must be a mapping of words to vectors; got {vectors.name}.")
     static = isinstance(encoder, StaticEncoder) or vectors is not None
