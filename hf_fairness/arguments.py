@@ -18,6 +18,7 @@ SHOWN_NAMES = 20
 
 __all__ = [
     "AuditArguments",
+    "BenchmarkArguments",
     "Command",
     "DataArguments",
     "DeviceArguments",
@@ -178,6 +179,49 @@ class AuditArguments:
         default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
     )
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
+
+
+@dataclass
+class BenchmarkArguments:
+    """Published benchmarks that a command that trains an encoder measures its arms on."""
+
+    crows_pairs: str | None = field(
+        default=None,
+        metadata={
+            "help": "CrowS-Pairs, for models with a masked-language-model head: the published csv file, or a data set "
+            "with its columns (file or Hub id)."
+        },
+    )
+    stereoset: str | None = field(
+        default=None,
+        metadata={
+            "help": "StereoSet, for models with a masked-language-model head: the published json file (its "
+            "intrasentence items are taken), or a data set with its columns."
+        },
+    )
+    stereoset_targets: str | None = field(
+        default=None,
+        metadata={
+            "help": "Measure only the items of StereoSet about some targets: `attribute` for words of the attribute's "
+            "groups, as in the filtered StereoSet of Yang et al. 2023, or a text file with one word a line; default: "
+            "all items."
+        },
+    )
+    bias_ir: str | None = field(
+        default=None,
+        metadata={
+            "help": "Bias-IR: the folder or a file of GrepBiasIR, or a data set with query_id, query, text and group."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: targets without StereoSet.
+        """
+        if self.stereoset_targets is not None and self.stereoset is None:
+            raise ValueError("--stereoset_targets says which items of StereoSet count: name that with --stereoset.")
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

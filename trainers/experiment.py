@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from transformers import TrainingArguments
 
-from hf_fairness.arguments import DataArguments, HeldOutArguments, LabelArguments, read_sweep
+from hf_fairness.arguments import BenchmarkArguments, DataArguments, HeldOutArguments, LabelArguments, read_sweep
 from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import (
     Arm,
@@ -381,7 +381,7 @@ def sweepable(arguments: Any, config: Any) -> list[str]:
     both.sort(key=lambda each: each.name not in own)  # those of the method first: a message shows the first few
     kinds = ("int", "float", "bool", "str")
     hidden = {"seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep", "demo"}
-    opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments))
+    opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments), *fields(BenchmarkArguments))
     hidden |= {each.name for each in opened} - {"max_rows"}
     names = [
         each.name for each in both if any(kind in str(each.type) for kind in kinds) and "list" not in str(each.type)

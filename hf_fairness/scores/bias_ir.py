@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.compare import paired_comparisons
 from hf_fairness.scores.intervals import METHOD, SMALL_N, Rates, distance_interval, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
@@ -27,6 +28,34 @@ from hf_fairness.scores.statistics import (
 TIES = ("split", "drop", "none")
 #: Random exchanges of the groups' versions behind the values expected by chance.
 N_CHANCE = 10_000
+
+
+def measures_of(groups: Sequence[str]) -> dict[str, Declared]:
+    """The numbers of Bias-IR that are measures: ratios of the groups, of two only that of the first, and the deviation.
+
+    Args:
+        groups: at least two, in the order of the scores.
+    """
+    ideal = 1.0 / len(groups)
+    ratios = {
+        f"{group}_ratio": Declared(
+            f"queries whose {group} version of a document comes first (Bias-IR)",
+            "bias",
+            ideal,
+            "zero",
+            convention=f"Bias-IR: share of queries for which the {group} version of a document scores highest of the "
+            "groups' versions; a tie is shared.",
+        )
+        for group in (groups[:1] if len(groups) == 2 else groups)
+    }
+    deviation = Declared(
+        "distance of the ratios from balance, mean over topics (Bias-IR)",
+        "bias",
+        0.0,
+        "lower",
+        convention="Bias-IR deviation: chance alone gives the value shown beside it; a smaller one says nothing.",
+    )
+    return {**ratios, "mean_deviation": deviation}
 
 
 class _Table(NamedTuple):

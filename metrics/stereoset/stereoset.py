@@ -24,6 +24,9 @@ Args:
     scores: instead of a model, scores of stereotype, anti-stereotype and unrelated sentence, shape (n, 3), or by the
         ids of the sentences; so intersentence items (next sentence) can be measured too. `predictions` is another
         name for them, and the one to add batches under.
+    targets: measure only the items whose target term is one of these words (default None: all items). The filtered
+        StereoSet of Yang et al. 2023 and Deng et al. 2024 are the items whose target is in the word list of the
+        debiasing.
     items: whether to return every item with its scores (default False).
     n_bootstrap: resamples of target terms behind the intervals (default 2,000).
     seed: of the resamples (default 0).
@@ -34,6 +37,7 @@ Returns:
     lm_score: 0 to 1, ideal 1; stereotype_score: 0 to 1, ideal .5; icat: 0 to 1, ideal 1; each with _ci95 (None for a
         single target term).
     lm_score_micro, stereotype_score_micro: items weighed equally.
+    n_left_out: with targets, how many items have another target.
     n, n_terms, tie_rate (stereotype and anti-stereotype score the same).
     domains: the same keys per domain.
     items: if asked for, per item its target, domain, the three scores and which sentence is preferred.

@@ -11,10 +11,12 @@ import torch
 from datasets import ClassLabel, Dataset, Features, List, Value
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
+from hf_fairness.attributes import load_attribute
 from hf_fairness.measure.language_model import benchmark_items
 from hf_fairness.measure.language_model.stereoset import (
     HUB_LABELS,
     KNOWN_DEFECTS,
+    about,
     by_label,
     filling,
     read_stereoset,
@@ -253,3 +255,26 @@ def test_bad_input_is_a_clear_error(bert, rows, options, error, message):
         options = options | {"model": bert[0], "tokenizer": bert[1]}
     with pytest.raises(error, match=message):
         stereoset(rows, **options)
+
+
+def test_items_about_some_targets_are_scored_as_alone(bert):
+    """The filtered StereoSet of Yang et al. 2023: targets that are in a word list, however they are written."""
+    rows = [*ITEMS, {**ITEMS[1], "target": "Nurse"}]
+    wanted = stereoset([rows[0], rows[2]], model=bert[0], tokenizer=bert[1], n_bootstrap=0)
+    found = stereoset(rows, model=bert[0], tokenizer=bert[1], targets=["POET", "nurse", "none"], n_bootstrap=0)
+    assert (found.pop("n_left_out"), found["n"]) == (1, 2)
+    assert found == wanted
+    scores = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
+    ready = stereoset(rows, scores=scores, targets={"chef"}, n_bootstrap=0, items=True)
+    assert (ready["stereotype_score"], ready["n_left_out"], len(ready["items"])) == (0.0, 2, 1)
+    with pytest.raises(ValueError, match=r"None of the 1 targets is the target .* chef, poet"):
+        stereoset(ITEMS, scores=scores[:2], targets=["mother"])
+
+
+def test_the_filter_leaves_the_targets_that_are_words_of_the_groups(shared):
+    """Of the part of the published set that is here: all 83 about gender, and a profession that is one."""
+    rows = read_stereoset(shared / "data/stereoset/intrasentence_dev_part.json")
+    gender = load_attribute("gender")
+    words = [row["target"] for row in rows if gender.group_of(row["target"])]
+    kept = [rows[place] for place in about([row["target"] for row in rows], words)]
+    assert (len(kept), sum(row["bias_type"] == "gender" for row in kept)) == (99, 83)

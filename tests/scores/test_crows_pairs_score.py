@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_fairness.scores.crows_pairs import crows_pairs, preferences
+from hf_fairness.scores.crows_pairs import crows_pairs, crows_pairs_change, preferences
 
 KEYS = ("stereotype_score", "stereotype_score_stereo", "stereotype_score_antistereo")
 PAIRS = st.lists(
@@ -92,3 +92,19 @@ def test_bad_input_is_a_clear_error(changes, message):
     inputs = {"scores": [[1.0, 2.0]], "directions": ["stereo"], "bias_types": ["age"]} | changes
     with pytest.raises(ValueError, match=message):
         crows_pairs(**inputs)
+
+
+def test_a_change_is_the_difference_of_the_scores_and_tested_pair_by_pair():
+    rng = np.random.default_rng(0)
+    before = rng.normal(size=(60, 2))
+    after = np.where(rng.random((60, 1)) < 0.3, before[:, ::-1], before)
+    values = [crows_pairs(side, ["stereo"] * 60, ["age"] * 60)["stereotype_score"] for side in (after, before)]
+    found = crows_pairs_change(after, before)
+    assert found["stereotype_score_change"] == pytest.approx(values[0] - values[1])
+    low, high = found["stereotype_score_change_ci95"]
+    assert low < values[0] - values[1] < high
+    assert crows_pairs_change(before, before)["stereotype_score_change_ci95"] is None
+    back = crows_pairs_change(before, after)
+    assert back["stereotype_score_change_ci95"] == pytest.approx([-high, -low])
+    with pytest.raises(ValueError, match="same items"):
+        crows_pairs_change(after, before[1:])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_fairness.scores.stereoset import stereoset
+from hf_fairness.scores.stereoset import stereoset, stereoset_change
 
 KEYS = ("lm_score", "stereotype_score", "icat")
 ITEMS = st.lists(
@@ -98,3 +98,22 @@ def test_bad_input_is_a_clear_error(changes, message):
     inputs = {"scores": [[1.0, 2.0, 3.0]], "targets": ["a"], "domains": ["x"]} | changes
     with pytest.raises(ValueError, match=message):
         stereoset(**inputs)
+
+
+def test_a_change_is_the_difference_of_the_scores_and_tested_term_by_term():
+    rng = np.random.default_rng(0)
+    terms = [f"term {place % 12}" for place in range(60)]
+    before = rng.normal(size=(60, 3))
+    after = before + 0.7 * rng.normal(size=(60, 3))
+    sides = [stereoset(side, terms, ["gender"] * 60) for side in (after, before)]
+    found, back = stereoset_change(after, before, terms), stereoset_change(before, after, terms)
+    for key in ("lm_score", "stereotype_score", "icat"):
+        wanted = sides[0][key] - sides[1][key]
+        assert found[f"{key}_change"] == pytest.approx(wanted)
+        low, high = found[f"{key}_change_ci95"]
+        assert low < wanted < high
+        assert back[f"{key}_change_ci95"] == pytest.approx([-high, -low])
+        assert 0.0 < found[f"{key}_change_p_value"] <= 1.0
+    assert stereoset_change(before, before, terms)["icat_change_ci95"] is None
+    with pytest.raises(ValueError, match="three scores for each of the 60 items"):
+        stereoset_change(after[:, :2], before, terms)

@@ -16,8 +16,10 @@ EPILOG = """examples:
         --sts_pairs sts-dev.tsv --push_to_hub --hub_model_id you/all-MiniLM-L6-v2-ccd
   four weights of the part of the loss that keeps the model as it was, side by side:
     hf-fairness ccd --model_name_or_path MODEL --dataset news.txt --sweep beta=0,0.5,1,1.5 --output_dir out
-  a masked-language model, whose head is kept for CrowS-Pairs and StereoSet, trained with LoRA and saved whole:
-    hf-fairness ccd --model_name_or_path bert-base-uncased --dataset news.txt --use_peft --output_dir out
+  a masked-language model, whose head is kept, measured on published benchmarks for each weight (table 7 of the paper):
+    hf-fairness ccd --model_name_or_path bert-base-uncased --dataset news.txt --sweep beta=0,0.5,1,1.5 \\
+        --stereoset dev.json --stereoset_targets attribute --crows_pairs crows_pairs_anonymized.csv \\
+        --bias_ir GrepBiasIR --output_dir out
 
 A tenth of the rows, of other sentences than those trained on, is for the audits alone; another tenth chooses the
 checkpoint. Where a text is long, part of what CCED gains is that the groups' texts move closer to the neutral one: read

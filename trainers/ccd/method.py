@@ -55,6 +55,7 @@ def run_ccd(
     text_column: str | None = None,
     variants: Mapping[str, Any] | None = None,
     sts_pairs: Any = None,
+    **benchmarks: Any,
 ) -> dict[str, Any]:
     """Audit an encoder, mitigate it with CCD, audit it again, and write report, card and model.
 
@@ -67,6 +68,8 @@ def run_ccd(
         text_column: column of the texts; None when `rows` hold one text column per group and ``neutral``.
         variants: sets of variants by name to measure CCED on, beside the one this package carries.
         sts_pairs: rows with ``sentence1``, ``sentence2``, ``score``.
+        benchmarks: rows of ``crows_pairs``, ``stereoset`` and ``bias_ir``, as the functions of these names in
+            `hf_fairness.measure` take them; the first two need a model with a masked-language-model head.
 
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` does: the arms are ``before``, ``after`` and
@@ -77,6 +80,9 @@ def run_ccd(
         RunLockedError: another run works in the same folder.
     """
     given = {"rows": rows, "text_column": text_column, "variants": dict(variants or {}), "sts_pairs": sts_pairs}
+    if unknown := set(benchmarks) - {"crows_pairs", "stereoset", "bias_ir"}:
+        raise TypeError(f"run_ccd has no data called {', '.join(sorted(unknown))}.")
+    given |= benchmarks
     return run_experiment(CCDMethod, arguments, config, **given)
 
 

@@ -56,7 +56,7 @@ def run_sentence_debias(
         arguments: model, attribute and what to run.
         config: number of directions; ``config.output_dir`` holds all stages.
         rows: texts, or rows that hold variants already.
-        data: ``text_column``, ``variants``, ``sts_pairs``; see :func:`hf_fairness.trainers.run_ccd`.
+        data: ``text_column``, ``variants``, ``sts_pairs``, ``bias_ir``; see :func:`hf_fairness.trainers.run_ccd`.
 
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` does.
@@ -77,6 +77,7 @@ class SentenceDebiasMethod(EncoderMethod):
         "followed by a layer that takes out the directions in which versions of a text about each group differ "
         "(SentenceDebias, Liang et al. 2020)."
     )
+    same_tokens = "the layer comes after the pooling, so that what a language model says of tokens is as before"
     quoted = ("n_directions", "seed")
     config: SentenceDebiasConfig
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 def open_data(arguments: EncoderArguments, config: EncoderConfig) -> dict[str, Any]:
     """Texts to train on, or variants of them, and what is measured on beside the built-in sets."""
     from hf_fairness.attributes import load_attribute
+    from hf_fairness.trainers.training.benchmarks import open_benchmarks, read_benchmarks
 
-    groups = load_attribute(arguments.attribute, language=arguments.language).group_names
+    attribute = load_attribute(arguments.attribute, language=arguments.language)
+    groups, benchmarks = attribute.group_names, open_benchmarks(arguments)
+    read_benchmarks(arguments, attribute, benchmarks)  # what is wrong with them is said at once
     rows = open_rows(arguments)
     ready = has_variants(rows, config.group_columns or groups, config.neutral_column) and not arguments.text_column
     return {
@@ -23,4 +26,5 @@ def open_data(arguments: EncoderArguments, config: EncoderConfig) -> dict[str, A
         "text_column": None if ready else one_text_column(rows, arguments),
         "variants": open_variants(arguments.variants, groups),
         "sts_pairs": None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
+        **benchmarks,
     }

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, load_from_disk
 
-from hf_fairness.arguments import AuditArguments, DataArguments, ExperimentArguments
+from hf_fairness.arguments import AuditArguments, BenchmarkArguments, DataArguments, ExperimentArguments
 from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
@@ -25,6 +25,7 @@ from hf_fairness.encoders import RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.model_keys import source_key
+from hf_fairness.measure.models import open_language_model
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import Measure, Record
@@ -35,6 +36,7 @@ from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scored
+from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.utils import package_versions
 
@@ -60,7 +62,7 @@ COUNTS = {
 
 
 @dataclass(kw_only=True)
-class EncoderArguments(ExperimentArguments, AuditArguments, DataArguments):
+class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, DataArguments):
     """What commands that change an encoder are told beside the settings of the training."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
@@ -94,7 +96,8 @@ class EncoderArguments(ExperimentArguments, AuditArguments, DataArguments):
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
-        super().__post_init__()
+        DataArguments.__post_init__(self)
+        BenchmarkArguments.__post_init__(self)
         self.check_experiment()
         if self.max_rows is not None and self.max_rows < 2:
             raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
@@ -105,10 +108,12 @@ class EncoderMethod(Method):
 
     Attributes:
         what: what it did, for the card: "trained with ... to ...".
+        same_tokens: why a language-model head would say of tokens what it said before; empty where it would not.
     """
 
     limits = LIMITS
     what: ClassVar[str]
+    same_tokens: ClassVar[str] = ""
     arguments: EncoderArguments
     config: EncoderConfig
 
@@ -158,9 +163,61 @@ class EncoderMethod(Method):
         found: RememberingEncoder = self.once(f"original {self.opened_as}", make)
         return found
 
+    @cached_property
+    def _open(self) -> dict[str, Any]:
+        """Models of the arm that is being measured."""
+        return {}
+
+    def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
+        """All sets, which share the opened model."""
+        try:
+            return super().measure(fitted, sets, folder)
+        finally:
+            self._open.clear()
+
+    def encoder(self, fitted: Fitted) -> RememberingEncoder:
+        """An arm as an encoder: the original, or what opens from the very folder that is published."""
+        if fitted.model is None:
+            return self.original
+        if "encoder" not in self._open:
+            opened = as_encoder(str(fitted.model), device=str(self.config.device), show_progress=False)
+            self._open["encoder"] = RememberingEncoder(opened)
+        found: RememberingEncoder = self._open["encoder"]
+        return found
+
+    def language_model(self, fitted: Fitted) -> Any:
+        """An arm as a masked language model: its encoder under the original head."""
+        if "language model" not in self._open:
+            source = str(fitted.model)
+            if fitted.model is None:
+                source = (self.opened.head, self.opened.model.tokenizer)  # type: ignore[assignment]
+            self._open["language model"] = open_language_model(source, device=str(self.config.device))
+        return self._open["language model"]
+
+    @cached_property
+    def benchmarks(self) -> list[Items]:
+        """The published benchmarks that were given, whether or not this model can be asked them."""
+        found: list[Items] = self.once("benchmarks", lambda: read_benchmarks(self.arguments, self.attribute, self.data))
+        return found
+
+    def unasked(self) -> dict[str, str]:
+        """Benchmarks that were given and cannot be measured, with the reason."""
+        of_tokens = [items for items in self.benchmarks if items.needs_head]
+        if not of_tokens:
+            return {}
+        why = self.same_tokens
+        if not why and self.opened.head is None:
+            why = (
+                f"{self.base_name} holds no masked-language-model head (or --keep_mlm_head false left it out), and the "
+                "encoder alone says nothing of how likely a sentence is"
+            )
+        return {items.title: why for items in of_tokens} if why else {}
+
     def prepare(self) -> None:
         """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
         rows, column, given = self.data["rows"], self.data["text_column"], self.data["variants"]
+        for title, why in self.unasked().items():
+            logger.warning("%s is not measured: %s.", title, why)
 
         def work(folder: Path) -> dict[str, int]:
             logger.info("Variants: reading %s rows of %s", f"{len(rows):,}", self.arguments.dataset)
@@ -186,6 +243,7 @@ class EncoderMethod(Method):
             *(rows, column, self.attribute.digest, self.arguments.max_rows, _content(given)),
             *(self.config.group_columns, self.config.neutral_column, self.config.validation_rows),
             *(self.data_seed, self._evaluates),
+            *(items.key for items in self.benchmarks),
         ]
         self.counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=2)
 
@@ -205,6 +263,7 @@ class EncoderMethod(Method):
         sets = [*self.data["variants"].values(), built_in_variants(self.attribute)]
         names = self.attribute.group_names
         tests = [text for rows in sets if rows is not None for text in read_variants(rows, groups=names).neutral]
+        tests += [text for items in self.benchmarks for text in items.texts]
         texts = read.neutral[:limit]
         clusters = [None] * limit if read.clusters is None else list(read.clusters[:limit])
         frames = frames_of(texts + tests, clusters + [None] * len(tests))
@@ -258,8 +317,9 @@ class EncoderMethod(Method):
         return Fitted(name, [self.base_key, self.opened_as])
 
     def sets(self) -> Sequence[EvalSet]:
-        """One audit."""
-        return [Audit(self)]
+        """One audit, and the benchmarks that the model can be asked."""
+        unasked = self.unasked()
+        return [Audit(self), *(Benchmark(self, items) for items in self.benchmarks if items.title not in unasked)]
 
     def extras(self, found: Found) -> dict[str, Any]:
         """How many rows came to which part."""
@@ -271,7 +331,10 @@ class EncoderMethod(Method):
         dataset = self.arguments.dataset
         told["subject"]["data"] = Path(dataset).name if Path(dataset).exists() else dataset
         told["subject"] |= {words: self.counts[key] for key, words in COUNTS.items() if self.counts[key]}
-        return told
+        unasked = self.unasked()
+        told["not_measured"] = (*(f"{title}: {why}" for title, why in unasked.items()), *told["not_measured"])
+        defects = (items.defects for items in self.benchmarks if items.title not in unasked)
+        return {**told, "limits": (*self.limits, *filter(None, defects))}
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures of the embeddings before and after, the losses, and texts where they were asked for."""
@@ -351,7 +414,7 @@ class Audit(EvalSet):
         rows = method.part("audit")
         held_out: dict[str, Variants] = {} if rows is None else {HELD_OUT: read_variants(rows, groups=method.groups)}
         found = audit(
-            method.original if original else str(fitted.model),
+            method.encoder(fitted),
             reference=None if original else method.original,
             attribute=method.attribute,
             variants={**method.data["variants"], **held_out},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,50 @@ def filling(context: str, sentence: str) -> str:
     return word
 
 
+def sentences_of(items: Any) -> list[tuple[str, str]]:
+    """Context and sentence of every item and label, three in the order of ``LABELS`` for each item.
+
+    Raises:
+        TypeError: rows of a wrong kind.
+        ValueError: a missing column, or not one sentence per label.
+    """
+    columns = read_columns(items, ("context", "sentences"), "rows")
+    found = [by_label(given, i) for i, given in enumerate(columns["sentences"])]
+    return [
+        (context, str(sentences[label]["sentence"]))
+        for context, sentences in zip(columns["context"], found, strict=True)
+        for label in LABELS
+    ]
+
+
+def about(targets: Sequence[str], wanted: Collection[str]) -> list[int]:
+    """Places of the items whose target term is one of some words, in any capitals.
+
+    Yang et al. 2023, whose filtered StereoSet Deng et al. 2024 use, keep the items whose target is in the word list
+    that their model is debiased with, as they say in the README of their code (EmpathYang/ADEPT).
+
+    Args:
+        targets: target term of each item.
+        wanted: the words.
+
+    Raises:
+        ValueError: no item is left.
+
+    Example:
+        >>> about(["schoolgirl", "chef", "Mother"], {"mother", "father"})
+        [2]
+    """
+    words = {word.casefold() for word in wanted}
+    places = [place for place, target in enumerate(targets) if str(target).casefold() in words]
+    if not places:
+        shown = ", ".join(sorted(set(map(str, targets)))[:5])
+        raise ValueError(
+            f"None of the {len(words)} targets is the target of an item; targets of items are {shown} ... "
+            "Give words that are, or leave targets out."
+        )
+    return places
+
+
 def score_items(items: Any, model: Any, *, start: str = "first", **model_options: Any) -> Floats:
     """Scores of the three sentences of every intrasentence item under a language model, as published.
 
@@ -123,13 +167,7 @@ def score_items(items: Any, model: Any, *, start: str = "first", **model_options
     Source:
         Nadeem et al. 2021 and the released code of the discriminative and the generative models.
     """
-    columns = read_columns(items, ("context", "sentences"), "rows")
-    found = [by_label(given, i) for i, given in enumerate(columns["sentences"])]
-    texts = [
-        (context, str(sentences[label]["sentence"]))
-        for context, sentences in zip(columns["context"], found, strict=True)
-        for label in LABELS
-    ]
+    texts = sentences_of(items)
     words = [filling(context, sentence) for context, sentence in texts]
     opened = open_language_model(model, **model_options)
     if isinstance(opened, CausalModel):
@@ -195,6 +233,7 @@ def stereoset(
     *,
     model: Any = None,
     scores: Any = None,
+    targets: Collection[str] | None = None,
     items: bool = False,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
@@ -208,6 +247,7 @@ def stereoset(
             intrasentence items are taken.
         model: whatever ``open_language_model`` takes; ``score_items`` says how it is asked. Intrasentence items only.
         scores: instead of a model, ready scores, see ``ready_scores``; for items of both tasks.
+        targets: measure only the items whose target term is one of these words, see ``about``; None: all.
         items: whether to return every item with its scores.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of what is drawn.
@@ -215,7 +255,8 @@ def stereoset(
 
     Returns:
         What ``scores.stereoset.stereoset`` returns: ``lm_score`` (ideal 1), ``stereotype_score`` (ideal .5), ``icat``
-        (ideal 1), ``tie_rate``, ``n``, ``n_terms``, ``domains``, ``meta``; with ``items`` also ``items``: per item
+        (ideal 1), ``tie_rate``, ``n``, ``n_terms``, ``domains``, ``meta``; with ``targets`` also ``n_left_out``, the
+        items with other targets; with ``items`` also ``items``: per item
         ``target``, ``bias_type``, one score per label, and ``preferred``, the label of the highest ("tie" for equals).
 
     Raises:
@@ -235,16 +276,26 @@ def stereoset(
     say_known_defects(KNOWN_DEFECTS)
     table = read_stereoset(rows) if isinstance(rows, (str, Path)) else rows
     columns = read_columns(table, ("target", "bias_type"), "rows")
+    n = len(columns["target"])
+    kept = list(range(n)) if targets is None else about(columns["target"], targets)
+    columns = {name: [values[place] for place in kept] for name, values in columns.items()}
     meta = {"scoring": "ready scores", "model": None, "known_defects": KNOWN_DEFECTS}
     if model is not None:
+        asked = read_columns(table, ("context", "sentences"), "rows")
+        asked = {name: [values[place] for place in kept] for name, values in asked.items()}
         how = {key: model_options.pop(key) for key in ("start",) if key in model_options}
         opened = open_language_model(model, **model_options)
-        scores = score_items(table, opened, **how)
+        found = score_items(asked, opened, **how)
         scoring = MASKED if isinstance(opened, MaskedModel) else f"{CAUSAL}, start={how.get('start', 'first')!r}"
         meta |= {"model": opened.name, "scoring": scoring}
-    found = ready_scores(scores, table, len(columns["target"]))
+    else:
+        found = ready_scores(scores, table, n)
+        if len(found) == n:  # else the score says what does not match
+            found = found[kept]
     result = scores_of.stereoset(found, columns["target"], columns["bias_type"], n_bootstrap=n_bootstrap, seed=seed)
     result["meta"] |= meta
+    if targets is not None:
+        result["n_left_out"] = n - len(kept)
     if items:
         result["items"] = _items(columns, found)
     return result
