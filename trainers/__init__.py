@@ -23,6 +23,11 @@ A classifier that leaves to a bias model what the hypothesis alone gives away:
     train = add_bias_log_probs(train, learner=bias, columns=["hypothesis"])  # on folds that the bias model has not seen
     PoETrainer(model=model, args=args, train_dataset=train.map(tokenize), processing_class=tokenizer).train()
 
+A sentence encoder as InferSent was made, of word vectors and pairs of texts with labels:
+
+    encoder = bilstm_max("glove.840B.300d.txt", texts=texts)
+    train_on_nli(encoder, train, dev_rows=validation).model.save("encoder")
+
 Whole methods with control, report and card: `run_ccd`, `run_gfst`, `run_ibadr`, `run_data_diet`.
 """
 
@@ -50,6 +55,8 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.config import IBADRConfig
     from hf_fairness.trainers.ibadr.method import run_ibadr
+    from hf_fairness.trainers.refine.bilstm import bilstm_max
+    from hf_fairness.trainers.refine.nli import NLIConfig, NLITraining, train_on_nli
     from hf_fairness.trainers.sentence_debias.method import (
         SentenceDebiasArguments,
         SentenceDebiasConfig,
@@ -86,6 +93,8 @@ _LAZY = {
     "hf_fairness.trainers.ibadr.arguments": ("IBADRArguments",),
     "hf_fairness.trainers.ibadr.config": ("IBADRConfig",),
     "hf_fairness.trainers.ibadr.method": ("run_ibadr",),
+    "hf_fairness.trainers.refine.bilstm": ("bilstm_max",),
+    "hf_fairness.trainers.refine.nli": ("NLIConfig", "NLITraining", "train_on_nli"),
     "hf_fairness.trainers.sentence_debias.method": (
         "SentenceDebiasArguments",
         "SentenceDebiasConfig",
@@ -116,6 +125,8 @@ __all__ = [
     "HeadClassifier",
     "IBADRArguments",
     "IBADRConfig",
+    "NLIConfig",
+    "NLITraining",
     "PoETrainer",
     "PruningSettings",
     "ReweightTrainer",
@@ -128,6 +139,7 @@ __all__ = [
     "add_dct_columns",
     "add_reference_embeddings",
     "bias_features",
+    "bilstm_max",
     "confidence_regularization",
     "gold_confidence",
     "product_of_experts",
@@ -137,6 +149,7 @@ __all__ = [
     "run_gfst",
     "run_ibadr",
     "run_sentence_debias",
+    "train_on_nli",
     "train_pair_classifier",
     "train_translator",
 ]

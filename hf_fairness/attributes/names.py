@@ -1,4 +1,9 @@
-"""Given names from a dated source, paired by popularity, in place of the few that an attribute file lists."""
+"""Given names from a dated source, paired by popularity, in place of the few that an attribute file lists.
+
+The file of gender lists the 30 pairs that Dolci et al. 2023 print; the paper swapped 2 x 2,500 names. Tables of that
+size are not in this package: name one with its source and date, such as a ``yobYYYY.txt`` of the US Social Security
+Administration (public domain), with ``load_names(path, source=..., date=..., top=2500)`` or ``--names FILE``.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from hf_fairness.erasure.hard_debias import (
     encoder_alone,
     hard_debias,
     hard_debias_embeddings,
+    hard_debias_vectors,
     token_words,
     whole_sets,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "encoder_alone",
     "hard_debias",
     "hard_debias_embeddings",
+    "hard_debias_vectors",
     "inlp",
     "leace",
     "sentence_debias",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness._word_vectors import InputEmbeddings
 from hf_fairness.attributes import Attribute
 from hf_fairness.erasure.projection import Projection, sentence_debias
 
@@ -340,6 +341,63 @@ def hard_debias_embeddings(
     with torch.no_grad():
         weight[ids] = torch.as_tensor(new, dtype=weight.dtype, device=weight.device)
     return projection
+
+
+def hard_debias_vectors(vectors: Any, words: DebiasWords, *, k: int = 1) -> tuple[Any, Projection]:
+    """Hard-debiased word vectors, each of the length that it had; words are also looked up with a capital.
+
+    Args:
+        vectors: a mapping of words to vectors (gensim's KeyedVectors too), or ``InputEmbeddings`` of a transformer.
+        words: what to go by, such as ``DebiasWords.of(attribute)``; sets with a word that has no vector are left out.
+        k: how many directions the subspace has.
+
+    Returns:
+        A dict of float32 vectors, or ``InputEmbeddings``; and the projection that neutral words went through. What was
+        given stays as it is, and so does a vector of zeros.
+
+    Raises:
+        ValueError: as :func:`hard_debias`.
+
+    Source:
+        Bolukbasi et al. 2016, section 6; as input of a sentence encoder: Dolci et al. 2023, section 5.4. Their released
+        vectors have length 1; here lengths stay, so that an encoder that reads them sees one change and not two.
+
+    Example:
+        >>> words = DebiasWords((("he", "she"),), specific=frozenset({"he", "she"}))
+        >>> new, _ = hard_debias_vectors({"he": [1.0, 0.0], "she": [-1.0, 0.0], "boss": [3.0, 4.0]}, words)
+        >>> new["boss"].tolist(), new["he"].tolist()
+        ([0.0, 5.0], [1.0, 0.0])
+    """
+    sets: dict[str, Any] = {"definitional": words.definitional, "equalize": words.equalize, "specific": words.specific}
+    if isinstance(vectors, InputEmbeddings):
+        holder = _Holder(vectors.matrix)
+        projection = hard_debias_embeddings(holder, vectors.tokenizer, **sets, k=k)
+        return InputEmbeddings(holder.layer.weight.numpy(), vectors.tokenizer, vectors.name), projection
+    found = {word: np.asarray(vectors[word], dtype=np.float32) for word in getattr(vectors, "index_to_key", vectors)}
+    lean = [word for word, vector in found.items() if vector.any()]
+    new, projection = hard_debias(
+        lean,
+        np.stack([found[word] for word in lean]) if lean else np.empty((0, 0)),
+        definitional=_cased(words.definitional),
+        equalize=_cased(words.equalize),
+        specific={form for (form,) in _cased([word] for word in words.specific)},
+        k=k,
+        keep_lengths=True,
+    )
+    return {**found, **dict(zip(lean, new.astype(np.float32), strict=True))}, projection
+
+
+class _Holder:
+    """A matrix of embeddings where :func:`hard_debias_embeddings` looks for it; it is copied."""
+
+    def __init__(self, matrix: NDArray[np.float32]) -> None:
+        import torch
+
+        rows, width = matrix.shape
+        self.layer = torch.nn.Embedding(rows, width, _weight=torch.tensor(matrix), _freeze=True)
+
+    def get_input_embeddings(self) -> Any:
+        return self.layer
 
 
 def _cased(sets: Iterable[Sequence[str]]) -> list[list[str]]:

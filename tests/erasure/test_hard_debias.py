@@ -17,6 +17,7 @@ from hf_fairness.erasure import (
     encoder_alone,
     hard_debias,
     hard_debias_embeddings,
+    hard_debias_vectors,
     token_words,
     whole_sets,
 )
@@ -331,3 +332,27 @@ def test_a_family_that_cannot_have_two_matrices_is_refused(monkeypatch):
     monkeypatch.setattr(type(model), "get_decoder", lambda self: self.model.encoder)
     with pytest.raises(ValueError, match="BartForConditionalGeneration reads one matrix"):
         encoder_alone(model)
+
+
+def test_a_mapping_of_words_keeps_its_lengths_and_words_with_a_capital_go_the_same_way():
+    vectors, _ = planted()
+    given = dict(zip(WORDS, vectors, strict=True)) | {
+        "He": 2 * vectors[0],
+        "She": 2 * vectors[1],
+        "zero": 0 * vectors[0],
+    }
+    words = DebiasWords(tuple(PAIRS), tuple(PAIRS[:2]), frozenset({"beard"}))
+    found, projection = hard_debias_vectors(given, words)
+    every = [word for word in given if word != "zero"]
+    cased = [*PAIRS, ("He", "She")]
+    by_hand = by_the_paper(
+        every, np.array([given[word] for word in every]), cased, [*PAIRS[:2], cased[-1]], {"beard"}, 1
+    )
+    for word, unit in zip(every, by_hand, strict=True):
+        np.testing.assert_allclose(found[word], unit * np.linalg.norm(given[word]), atol=1e-4)
+    assert not found["zero"].any()
+    assert list(found) == list(given)
+    np.testing.assert_array_equal(given["doctor"], vectors[len(PAIRS) * 2])
+    assert projection.directions.shape == (1, 12)
+    with pytest.raises(ValueError, match="No definitional set"):
+        hard_debias_vectors({"table": [1.0, 2.0]}, words)

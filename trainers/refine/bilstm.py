@@ -36,6 +36,7 @@ from hf_fairness.encoders import (
     own_word_vectors,
     read_word_vectors,
 )
+from hf_fairness.erasure import DebiasWords, hard_debias_vectors
 from hf_fairness.measure.encoder.bias_pairs import LISTS, word_pairs
 from hf_fairness.measure.encoder.seat import texts_of
 from hf_fairness.measure.encoder.seat_tests import resolve_tests
@@ -57,6 +58,7 @@ def bilstm_max(
     *,
     texts: Iterable[str] | None = None,
     attribute: str | Path | Attribute = "gender",
+    debias: DebiasWords | None = None,
     hidden_size: int = HIDDEN_SIZE,
     seed: int = 0,
     device: str | None = None,
@@ -77,6 +79,8 @@ def bilstm_max(
         texts: only words of these texts (and of those that SEAT and the bias score read) are kept of word vectors;
             words of other texts are unknown then. None keeps all.
         attribute: whose word pairs the bias score reads.
+        debias: words to hard-debias the vectors by before they are read (tables 8 to 11 of Dolci et al.), such as
+            ``DebiasWords.of(load_attribute("gender"))`` or ``DebiasWords.read(folder)``; None reads them as they are.
         hidden_size: states in each direction; a sentence vector has twice as many numbers. 2,048 as published.
         seed: of the weights.
         device: None means where sentence-transformers puts models.
@@ -100,7 +104,10 @@ def bilstm_max(
     """
     if hidden_size < 1:
         raise ValueError(f"hidden_size is {hidden_size}, expected 1 or more.")
-    words, matrix = _read(vectors, None if texts is None else check_texts(list(texts)), load_attribute(attribute))
+    if texts is not None:
+        sets = () if debias is None else (*debias.definitional, *debias.equalize)
+        texts = [*check_texts(list(texts)), *measured_texts(attribute), *(word for each in sets for word in each)]
+    words, matrix = _read(vectors, texts, debias)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         lstm, read = LSTM(matrix.shape[1], hidden_size), WordEmbeddings(words, matrix)
@@ -123,7 +130,7 @@ def measured_texts(attribute: str | Path | Attribute = "gender") -> list[str]:
     return [*texts_of(resolve_tests()), *(word for pair in pairs for word in pair)]
 
 
-def open_word_vectors(vectors: Any, texts: Iterable[str] | None = None) -> Any:
+def open_word_vectors(vectors: Any = None, texts: Iterable[str] | None = None) -> Any:
     """What :func:`bilstm_max` takes as vectors, opened: a mapping of words, or the input embeddings of a transformer.
 
     Args:
@@ -144,29 +151,32 @@ def open_word_vectors(vectors: Any, texts: Iterable[str] | None = None) -> Any:
     return vectors
 
 
-def _read(vectors: Any, texts: list[str] | None, attribute: Attribute) -> tuple[PreTrainedTokenizerFast, Vectors]:
+def _read(vectors: Any, texts: list[str] | None, debias: DebiasWords | None) -> tuple[PreTrainedTokenizerFast, Vectors]:
     """Tokenizer and matrix, one row per token."""
-    texts = None if texts is None else [*texts, *measured_texts(attribute)]
     opened = open_word_vectors(vectors, texts)
     if isinstance(opened, InputEmbeddings):
+        opened = opened if debias is None else hard_debias_vectors(opened, debias)[0]
         return _tokenizer_of(opened), opened.matrix
-    source = as_encoder(opened)
-    if not isinstance(source, StaticEncoder):
+    if not isinstance(as_encoder(opened), StaticEncoder):
         raise TypeError(f"vectors are {type(vectors).__name__}, expected word vectors or a SentenceTransformer.")
     wanted = _all_words(opened) if texts is None else _forms(texts)
     lower = not any(word != word.lower() and word in opened for word in wanted)
     wanted = list(dict.fromkeys(word.lower() for word in wanted)) if lower else wanted
-    rows = {word: vector for word in wanted if (vector := source.lookup(word)) is not None}
+    known = StaticEncoder(opened)
+    known = StaticEncoder({word: known.lookup(word) for word in (BEGIN, END, *wanted) if word in opened})
+    rows = {word: vector for word in wanted if (vector := known.lookup(word)) is not None}
     if not rows:
         raise ValueError(
             f"None of the {len(wanted)} words of the texts has a vector (such as {', '.join(wanted[:5])}): "
             "these vectors are of other words."
         )
-    logger.info("%d of %d words have a vector.", len(rows), len(wanted))
     width = {np.shape(vector) for vector in rows.values()}
-    matrix = np.stack([*_ends(source, next(iter(width))), *rows.values()]) if len(width) == 1 else np.empty(0)
-    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+    if len(width) > 1 or len(min(width)) != 1 or not all(np.isfinite(vector).all() for vector in rows.values()):
         raise ValueError(f"Word vectors must be finite and of one length; got the shapes {sorted(width)[:5]}.")
+    logger.info("%d of %d words have a vector.", len(rows), len(wanted))
+    if debias is not None:
+        known = StaticEncoder(hard_debias_vectors(known.vectors, debias)[0])
+    matrix = np.stack([*_ends(known, next(iter(width))), *(known.lookup(word) for word in rows)])
     return _tokenizer(list(rows), lower=lower), np.asarray(matrix, dtype=np.float32)
 
 

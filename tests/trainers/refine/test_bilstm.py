@@ -11,6 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from hf_fairness.encoders import as_encoder, input_embeddings, iter_tokens, token_encoder
+from hf_fairness.erasure import DebiasWords
 from hf_fairness.trainers.refine.bilstm import bilstm_max, is_bilstm, measured_texts, open_word_vectors
 from support.tiny_bert import save_tiny_bert
 
@@ -141,6 +142,31 @@ def test_input_embeddings_of_a_transformer_are_read_with_its_tokenizer(tmp_path)
     np.testing.assert_array_equal(input_embeddings(as_encoder(model))["nurses"], input_embeddings(bert)["nurses"])
     same = bilstm_max(input_embeddings(bert), hidden_size=2, device="cpu")
     np.testing.assert_array_equal(same.encode(["she"]), model.encode(["she"]))
+
+
+def test_hard_debiased_vectors_are_read_where_words_to_go_by_are_given(tmp_path):
+    """Neutralised and equalised by hand: *he* and *she* differ in the first number alone."""
+    given = {"he": [3.0, 4.0, 0.0], "she": [-3.0, 4.0, 0.0], "nurse": [-1.0, 0.0, 2.0], "NURSE": [1.0, 1.0, 0.0]}
+    words = DebiasWords((("he", "she"),), (("he", "she"),), frozenset({"he", "she"}))
+    model = bilstm_max(given, texts=["The nurse NURSE He"], debias=words, hidden_size=2, device="cpu")
+    read = as_encoder(input_embeddings(as_encoder(model)))
+    expected = {
+        "he": [3.0, 4.0, 0.0],  # sqrt(1 - .8 ** 2) = .6: they were equal already
+        "He": [3.0, 4.0, 0.0],
+        "she": [-3.0, 4.0, 0.0],
+        "nurse": [0.0, 0.0, np.sqrt(5.0)],
+        "NURSE": [0.0, np.sqrt(2.0), 0.0],
+    }
+    for word, vector in expected.items():
+        np.testing.assert_allclose(read.encode([word])[0], vector, atol=1e-5)
+    folder = save_tiny_bert(tmp_path / "bert", ["he", "she", "nurse"])
+    models = (bilstm_max(folder, debias=how, hidden_size=2, device="cpu") for how in (None, words))
+    plain, made = (input_embeddings(as_encoder(model)) for model in models)
+    gap = plain["he"] / np.linalg.norm(plain["he"]) - plain["she"] / np.linalg.norm(plain["she"])
+    gap /= np.linalg.norm(gap)
+    assert abs(plain["nurse"] @ gap) > 1e-3
+    assert abs(made["nurse"] @ gap) < 1e-5
+    assert np.linalg.norm(made["nurse"]) == pytest.approx(np.linalg.norm(plain["nurse"]), rel=1e-5)
 
 
 def test_half_precision_stays_where_it_is(vectors):
