@@ -194,12 +194,14 @@ class Run:
         """The run for one of several trials: another seed, another value of a setting.
 
         Its stages bear the label, ``train-seed_1``; those that an earlier trial has called with the same inputs are
-        that one's, and nothing is made twice. The run that it is made from closes it.
+        that one's, and nothing is made twice. The run that it is made from closes it. A trial of a trial bears both
+        labels.
 
         Args:
             label: letters, digits, `_`, `-`; empty for the first.
         """
         found = copy.copy(self)
+        label = "-".join(filter(None, (self._label, label)))
         found._label, found._seen, found._places = label, {}, {}
         return found
 

@@ -6,6 +6,22 @@ from dataclasses import dataclass, field
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments, LabelArguments
 
+#: What ``--arms`` takes, by the table of Wang et al. 2023 that has it; the filters are ours.
+TABLES = {
+    "table 3": ("reweight", "confreg", "dct", "crossaug", "z_filter"),
+    "table 4": ("poe", "ibadr_poe", "z_filter_poe"),
+    "table 5": (
+        *("without_update", "lowest_indicator", "without_update_lowest", "without_indicators", "without_rounds"),
+    ),
+    "the filter": ("without_filter", "biased_filter"),
+    "table 6": ("text_swap", "synonyms", "mlm", "paraphrase"),
+}
+CHOICES = tuple(name for names in TABLES.values() for name in names)
+#: Those whose rows are generated in rounds: they need what a run on a given pool does not do.
+IN_ROUNDS = ("ibadr_poe", "z_filter", "z_filter_poe", *TABLES["table 5"], *TABLES["the filter"])
+#: What ``--poe`` asks for.
+_POE = ("poe", "ibadr_poe")
+
 
 @dataclass
 class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, ExperimentArguments):
@@ -15,10 +31,18 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         default="", metadata={"help": "The classifier to train: an id on the Hub or a local folder."}
     )
     generator_model: str = field(
-        default="gpt2", metadata={"help": "Causal language model that writes samples: an id or a folder."}
+        default="gpt2",
+        metadata={
+            "help": "Causal language model that writes samples: an id or a folder. The paper: gpt2-large; our "
+            "default is the small one."
+        },
     )
     shallow_model: str | None = field(
-        default=None, metadata={"help": "Model of the shallow classifier: id or folder; default: the classifier's."}
+        default=None,
+        metadata={
+            "help": "Model of the shallow classifier: id or folder. The paper: gpt2-large; our default: that of the "
+            "classifier."
+        },
     )
     judge_model: str | None = field(
         default=None,
@@ -52,8 +76,28 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
             "and labels of the data set."
         },
     )
-    poe: bool = field(
-        default=False, metadata={"help": "Train two further models by product of experts: without and with IBADR."}
+    arms: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further models to train beside base, IBADR and control: "
+            + "; ".join(f"{', '.join(names)} ({table})" for table, names in TABLES.items())
+            + "; `none` for none, the default."
+        },
+    )
+    poe: bool = field(default=False, metadata={"help": "The same as --arms poe ibadr_poe."})
+    wordnet: str | None = field(
+        default=None, metadata={"help": "Folder of WordNet for the arm synonyms; default: the one that nltk finds."}
+    )
+    masked_model: str | None = field(
+        default=None,
+        metadata={"help": "Masked language model of the arm mlm: id or folder (such as bert-base-uncased)."},
+    )
+    forward_model: str | None = field(
+        default=None,
+        metadata={"help": "Translation model of the arm paraphrase, into the other language: id or folder."},
+    )
+    backward_model: str | None = field(
+        default=None, metadata={"help": "Model of the arm paraphrase back: an id or a folder."}
     )
     probe: bool = field(
         default=True, metadata={"help": "Train a model on part of the input, for pairs, before and after."}
@@ -78,11 +122,20 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         """Check what can be checked without reading anything.
 
         Raises:
-            ValueError: sizes below 1, more than two columns of texts, or as the parents.
+            ValueError: sizes below 1, an unknown arm, more than two columns of texts, or as the parents.
         """
         super().__post_init__()
         self.check_experiment()
         if any(size < 1 for size in self.added_sizes or []):
             raise ValueError(f"--added_sizes is {self.added_sizes}, expected numbers of 1 or more.")
+        self.arms = [name.replace("-", "_") for name in self.arms or () if name != "none"] or None
+        unknown = [name for name in self.arms or () if name not in CHOICES]
+        if unknown:
+            raise ValueError(f"--arms has {unknown[0]!r}, expected some of {', '.join(CHOICES)}.")
         if self.text_column is not None and len(self.text_column) not in (1, 2):
             raise ValueError(f"--text_column is {self.text_column}, expected one or two columns.")
+
+    @property
+    def chosen_arms(self) -> tuple[str, ...]:
+        """Models beside the usual ones, each once."""
+        return tuple(dict.fromkeys([*(_POE if self.poe else ()), *(self.arms or ())]))

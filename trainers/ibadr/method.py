@@ -3,28 +3,33 @@
 Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``degrees-k`` (bias degree of
 every row of the pool), ``generator-k``, ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k``
 -> ``pool`` -> ``probes`` (what one text gives away, what added rows share with other sets) -> ``ibadr`` (the classifier
-on the pool) -> ``control`` (as many steps on the original rows), ``poe`` and ``ibadr_poe``; after each model its
-``scores``. All that is read is checked before the first. What trains knows labels by number alone, so that other names,
-and other sets to measure on, train nothing anew.
+on the pool) -> ``control`` (as many steps on the original rows) and what else `hf_fairness.trainers.ibadr.arms` has;
+after each model its ``scores``. All that is read is checked before the first. What trains knows labels by number alone,
+so that other names, and other sets to measure on, train nothing anew. Rounds with other settings are trials of the run:
+stages of theirs that differ in nothing are those of IBADR.
 
 Source: Wang et al. 2023, *IBADR: an Iterative Bias-Aware Dataset Refinement Framework for Debiasing NLU models*.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import ClassLabel, Dataset
-from transformers import AutoConfig
+from datasets import ClassLabel, Dataset, concatenate_datasets
+from transformers import AutoConfig, Trainer
 
+from hf_fairness.augment.contrastive_claims import ORIGINAL as ORIGINAL_CLAIM
 from hf_fairness.measure.classifier.leakage import ngram_overlap
 from hf_fairness.measure.classifier.partial_input import partial_input
+from hf_fairness.measure.model_keys import source_key
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
 from hf_fairness.record import Record
+from hf_fairness.refine import z_filter
 from hf_fairness.report.artefact_card import (
     About,
     artefact_card,
@@ -39,15 +44,18 @@ from hf_fairness.report.text import shown_settings
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.trainers.experiment import Fitted, Found, Method, Plan, run_experiment
+from hf_fairness.trainers.ibadr import arms as recipes
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
+from hf_fairness.trainers.ibadr.arms import Recipe
 from hf_fairness.trainers.ibadr.config import IBADRConfig
-from hf_fairness.trainers.ibadr.data import LABEL, read_task, sources
-from hf_fairness.trainers.ibadr.pool import pool_counts
-from hf_fairness.trainers.ibadr.rounds import FIRST_SHALLOW, Rounds
+from hf_fairness.trainers.ibadr.data import LABEL, PairTask, read_task, sources
+from hf_fairness.trainers.ibadr.pool import ACCEPTED, added_rows, pool_counts, read_rows
+from hf_fairness.trainers.ibadr.rounds import BASE, FIRST_SHALLOW, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
-from hf_fairness.trainers.ibadr.summary import ARMS, CONVENTION, LIMITS, pictures, smaller, tell
-from hf_fairness.trainers.training.bias_columns import add_bias_log_probs
-from hf_fairness.trainers.training.bias_trainers import PoETrainer
+from hf_fairness.trainers.ibadr.summary import CONVENTION, LIMITS, pictures, tell
+from hf_fairness.trainers.training.bias_columns import BIAS_COLUMN, TEACHER_COLUMN, add_bias_log_probs
+from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
+from hf_fairness.trainers.training.dct import DCTTrainer, add_dct_columns, bias_features
 from hf_fairness.utils import REPORT, check_packages, package_versions
 
 #: Settings that the card of the pool quotes.
@@ -61,6 +69,20 @@ MADE_UP = (
     "offensive, and their labels wrong. The counts, and the agreement with a judge, are in the report.",
     "What the generator learned from the data it can repeat: check for texts that must not be published.",
 )
+#: What trains with a loss.
+TRAINERS: dict[str, type[Trainer]] = {
+    recipes.PLAIN: Trainer,
+    recipes.POE: PoETrainer,
+    recipes.REWEIGHT: ReweightTrainer,
+    recipes.CONFREG: ConfRegTrainer,
+    recipes.DCT: DCTTrainer,
+}
+#: Column in which augmentations mark the rows that they add -> what it holds for the others.
+MARKS: dict[str, Any] = {"augmented": False, "contrast": ORIGINAL_CLAIM}
+#: Folder of the output folder that keeps what models said of rows, for all models that learn from it.
+SAID = ".log_probs"
+#: Rows in which an augmentation is looked for at a time, before anything is trained.
+LOOKED_AT = 1000
 #: Rows that the partial-input probe is trained and tested on, at most.
 PROBE_ROWS = 20_000
 
@@ -107,16 +129,42 @@ def run_ibadr(
         RunLockedError: another run works in the same folder.
     """
     check_packages(*REPORT)
-    if arguments.poe and config.label_smoothing_factor:
-        raise ValueError("--poe has a loss of its own: leave out --label_smoothing_factor.")
+    check_losses(arguments, config)
     task = read_task(arguments, train, validation=validation, test=test, seed=config.seed)
-    task.enough(arguments.max_rows, config, config.seed)
+    check_augmentations(arguments, task.enough(arguments.max_rows, config, config.seed), config)
     given = {"model": model, "generator": generator, "shallow": shallow}
     sources(arguments, config, given)
     sets = labelled_sets(
         task, challenge, hypothesis_first=arguments.hypothesis_first, label_column=arguments.label_column
     )
     return run_experiment(IBADR, arguments, config, task=task, sets=sets, given=given, anti_artefact=anti_artefact)
+
+
+def check_losses(arguments: IBADRArguments, config: IBADRConfig) -> None:
+    """Raise where a setting of the main models has no meaning for the loss of one that is asked for."""
+    own = [name for name in arguments.chosen_arms if recipes.RECIPES[name].loss != recipes.PLAIN]
+    if own and config.label_smoothing_factor:
+        flag = "--poe" if arguments.poe else f"--arms {own[0]}"
+        raise ValueError(f"{flag} has a loss of its own: leave out --label_smoothing_factor.")
+
+
+def check_augmentations(arguments: IBADRArguments, task: PairTask, config: IBADRConfig) -> None:
+    """Raise where an augmentation that is asked for cannot be made, or makes no row of the data.
+
+    Those that ask a model are not tried: that takes long, and a model finds something to say.
+    """
+    for name in arguments.chosen_arms:
+        recipe = recipes.RECIPES[name]
+        if recipe.rows in (recipes.ORIGINAL, recipes.REFINED, recipes.Z_FILTERED):
+            continue
+        add = recipes.augmentation(name, arguments, task, config.seed, None)
+        parts = (task.train[start : start + LOOKED_AT] for start in range(0, len(task.train), LOOKED_AT))
+        if name in ("crossaug", "synonyms", "text_swap") and not any(
+            len(add(part)[LABEL]) > len(part[LABEL]) for part in parts
+        ):
+            raise ValueError(
+                f"--arms {name}: it makes no row of any of the {len(task.train)} training rows. Leave it out."
+            )
 
 
 class IBADR(Method):
@@ -136,6 +184,9 @@ class IBADR(Method):
         self.rounds = Rounds(self.run, self.config, self.task, self.sources, self.data["anti_artefact"])
         self.labelled = [replace(each, seed=self.seed, guess=self.rounds.guess) for each in self.data["sets"]]
         self.made: dict[str, Any] = {"data": self.task.describe()}
+        self.recipes = recipes.chosen(self.arguments)
+        self.variants: dict[str, Rounds] = {}
+        self.filtered: tuple[Dataset, Any] | None = None
 
     @property
     def base_name(self) -> str:
@@ -154,48 +205,129 @@ class IBADR(Method):
 
     def arms(self) -> list[Plan]:
         """The classifiers that are wanted."""
-        a = self.arguments
-        wanted = {"control": a.control, "poe": a.poe, "ibadr_poe": a.poe}
-        base, refined, *others = (plan for plan in ARMS if wanted.get(plan.arm.name, True))
-        return [base, refined, *map(smaller, a.added_sizes or ()), *others]
+        return [recipe.plan for recipe in self.recipes.values()]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
-        """Train one classifier; before that of the method come the rounds."""
-        if name == "ibadr":
-            self._refine()
-        rounds = self.config.rounds if name.startswith("ibadr") else 0
-        rows, key = self.rounds.pool(rounds), self.rounds.pool_key(rounds)
-        how: dict[str, Any] = {}
+        """Train one classifier; before that come the rounds or whatever else makes its rows."""
+        recipe = self.recipes[name]
+        rows, key = self._rows(recipe)
+        if recipe.plan.arm.role == "method":
+            self._describe(rows, key)
+        how: dict[str, Any] = {"trainer_class": TRAINERS[recipe.loss]}
         if name == "control":
-            like = fitted["ibadr"].training
+            like = next(fitted[each].training for each in self.recipes["control"].plan.needs if each in fitted)
             steps = {"max_steps": like["max_steps"], "eval_strategy": "steps", "eval_steps": like["eval_steps"]}
-            how = {"settings": steps, "stop_at": like["steps"]}
-        elif name.endswith("poe"):
-            key, how = [*key, self.run.key(FIRST_SHALLOW)], {"trainer_class": PoETrainer}
-        elif name not in ("base", "ibadr"):
-            n, size = len(self.task.train), int(name.rpartition("_")[2])
-            added = random_generator(self.seed, "added", size).permutation(len(rows) - n)[:size] + n
-            rows, key = rows.select([*range(n), *sorted(added)]), [*key, str(size)]
-        training = self.rounds.train(
-            name, lambda: self._biased(rows) if name.endswith("poe") else rows, inputs=key, **how
-        )
+            how |= {"settings": steps, "stop_at": like["steps"]}
+        if recipe.size is not None:
+            n = len(self.task.train)
+            added = random_generator(self.seed, "added", recipe.size).permutation(len(rows) - n)[: recipe.size] + n
+            rows, key = rows.select([*range(n), *sorted(added)]), [*key, str(recipe.size)]
+        told = self._told(recipe.loss)
+        key = [*key, *map(self.run.key, told)]
+        training = self.rounds.train(name, lambda: self._with_columns(rows, recipe.loss, told), inputs=key, **how)
         return Fitted(name, self.run.key(name), self.run.folder(name), training)
 
-    def _biased(self, rows: Dataset) -> Dataset:
-        """Rows with what the first shallow model says of them, for a product of experts with it."""
-        return add_bias_log_probs(
-            rows,
-            str(self.run.folder(FIRST_SHALLOW)),
-            columns=self.task.columns,
-            label_column=LABEL,
-            label_names=self.rounds.numbers,
-            device=self.config.device,
-        )
+    def _rows(self, recipe: Recipe) -> tuple[Dataset, list[Any]]:
+        """What a classifier is trained on, and what that depends on."""
+        if recipe.rows == recipes.ORIGINAL:
+            return self.rounds.pool(0), self.rounds.pool_key(0)
+        if recipe.in_rounds:
+            rounds = self._rounds(recipe)
+            rows, key = rounds.pool(rounds.config.rounds), rounds.pool_key(rounds.config.rounds)
+            return (rows, key) if recipe.rows == recipes.REFINED else self._z_filtered(rows, key)
+        return self._augmented(recipe.rows)
 
-    def _refine(self) -> None:
-        """Carry out the rounds, write the pool as a data set with its card, and keep what the report says of both."""
-        task, rounds = self.task, self.rounds()
-        pool, key = self.rounds.pool(self.config.rounds), self.rounds.pool_key(self.config.rounds)
+    def _rounds(self, recipe: Recipe) -> Rounds:
+        """The rounds that make the rows of a model, carried out; those of the same settings are the same."""
+        label = next(
+            name for name, each in recipes.RECIPES.items() if each.in_rounds and each.changes == recipe.changes
+        )
+        if label not in self.variants:
+            rounds = self.rounds
+            if recipe.changes:
+                config = copy.copy(self.config)
+                vars(config).update(recipe.changes)
+                rounds = replace(self.rounds, run=self.run.trial(label), config=config, trained={})
+                rounds.base()
+            self.variants[label] = rounds
+            found = rounds()
+            if recipe.changes:
+                self.made.setdefault("ablations", {})[label] = found
+            else:
+                self.made["rounds"] = found
+        return self.variants[label]
+
+    def _z_filtered(self, rows: Dataset, key: Sequence[Any]) -> tuple[Dataset, list[Any]]:
+        """The original rows, and those added ones that leave no feature with its label, given the original ones."""
+        if self.filtered is None:
+            n, columns = len(self.task.train), list(self.task.columns)
+            columns = columns[::-1] if self.arguments.hypothesis_first else columns
+
+            def work(folder: Path) -> dict[str, Any]:
+                added = rows.select(range(n, len(rows)))
+                kept = z_filter(added, text_columns=columns, label_column=LABEL, start=rows.select(range(n)))
+                kept.to_parquet(folder / ACCEPTED)
+                return {"n": len(added), "n_kept": len(kept)}
+
+            counts = self.run.stage("z-filter", work, inputs=[key, columns])
+            self.made.setdefault("added", {})["z-filter"] = counts
+            kept = read_rows(self.run.folder("z-filter") / ACCEPTED)
+            self.filtered = concatenate_datasets([rows.select(range(n)), kept]), [*key, self.run.key("z-filter")]
+        return self.filtered
+
+    def _augmented(self, name: str) -> tuple[Dataset, list[Any]]:
+        """The original rows, and those that a generic augmentation adds."""
+        a, rows, key = self.arguments, self.rounds.pool(0), self.rounds.pool_key(0)
+
+        def work(folder: Path) -> dict[str, Any]:
+            add = recipes.augmentation(name, a, self.task, self.seed, str(self.config.device))
+            made = rows.map(add, batched=True, desc=self.recipes[name].plan.arm.title)
+            marks, unchanged = next((made[mark], value) for mark, value in MARKS.items() if mark in made.column_names)
+            new = made.select([place for place, mark in enumerate(marks) if mark != unchanged])
+            added_rows(new, self.task.columns, LABEL, name).to_parquet(folder / ACCEPTED)
+            return {"n": len(new), "n_kept": len(new)}
+
+        models = [getattr(a, each) for each in ("wordnet", "masked_model", "forward_model", "backward_model")]
+        inputs = [
+            key,
+            name,
+            self.seed,
+            self.task.label_names,
+            a.hypothesis_first,
+            [each and source_key(each) for each in models],
+        ]
+        counts = self.run.stage(f"rows-{name}", work, inputs=inputs)
+        self.made.setdefault("added", {})[self.recipes[name].plan.arm.title] = counts
+        kept = read_rows(self.run.folder(f"rows-{name}") / ACCEPTED)
+        return concatenate_datasets([rows, kept]), [*key, self.run.key(f"rows-{name}")]
+
+    def _told(self, loss: str) -> list[str]:
+        """Stages of the models that a loss asks about the rows, the first shallow model first."""
+        if loss == recipes.PLAIN:
+            return []
+        self.rounds.shallow()
+        epochs = self.rounds.shallow_epochs() if loss == recipes.DCT else []
+        return [FIRST_SHALLOW, *([BASE] if loss == recipes.CONFREG else []), *epochs[:-1]]
+
+    def _with_columns(self, rows: Dataset, loss: str, told: Sequence[str]) -> Dataset:
+        """Rows with what other models say of them, as far as a loss reads it."""
+        if not told:
+            return rows
+        how: dict[str, Any] = {"columns": self.task.columns, "label_column": LABEL, "label_names": self.rounds.numbers}
+        how |= {"device": self.config.device, "cache_dir": self.run.output_dir / SAID}
+        found = add_bias_log_probs(rows, str(self.run.folder(FIRST_SHALLOW)), into=BIAS_COLUMN, **how)
+        if loss == recipes.CONFREG:
+            found = add_bias_log_probs(found, str(self.run.folder(BASE)), into=TEACHER_COLUMN, **how)
+        if loss == recipes.DCT:
+            places = [str(self.run.folder(stage)) for stage in (*told[1:], FIRST_SHALLOW)]
+            device = self.config.device
+            features = [bias_features(each, None, rows, columns=self.task.columns, device=device) for each in places]
+            found = add_dct_columns(rows, features, list(found[BIAS_COLUMN]), label_column=LABEL)
+        return found
+
+    def _describe(self, pool: Dataset, key: Sequence[str]) -> None:
+        """Write the pool as a data set with its card, and keep what the report says of it and of the rounds."""
+        task, rounds = self.task, self.made["rounds"]
 
         def work(folder: Path) -> dict[str, Any]:
             counts = pool_counts(pool, task.label_names)

@@ -14,7 +14,8 @@ from scipy.stats import rankdata
 
 #: Columns beside texts and label, with their types. ``iteration``: 0 for original rows, else the round that added it;
 #: ``indicator``: the one that was asked for, 0 for original rows and where samples carry none; ``confidence``: what the
-#: filter saw, 1 for original rows, which it did not see; ``source_id``: ``original:<row>`` or ``round-<k>:<number>``.
+#: filter saw, 1 for original rows, which it did not see, -1 for others that it did not see; ``source_id``:
+#: ``original:<row>``, ``round-<k>:<number>``, or the name of what else added the row and a number.
 PROVENANCE = {"iteration": "int32", "indicator": "int32", "confidence": "float32", "source_id": "string"}
 #: The rows of a round, and what was left out of it.
 ACCEPTED, REJECTED = "accepted.parquet", "rejected.parquet"
@@ -83,6 +84,28 @@ def pool_rows(
     }
     kinds = {**dict.fromkeys(columns, "string"), label_column: "int64", **PROVENANCE}
     return Dataset.from_dict(values, features=Features({name: Value(kind) for name, kind in kinds.items()}))
+
+
+def added_rows(rows: Dataset, columns: Sequence[str], label_column: str, origin: str) -> Dataset:
+    """Rows that something else than a round added, in the form of the pool.
+
+    Args:
+        rows: texts and labels.
+        columns: names of the text columns.
+        label_column: name of the column of labels.
+        origin: what ``source_id`` says before the number of a row.
+    """
+    n = len(rows)
+    return pool_rows(
+        [list(rows[name]) for name in columns],
+        list(rows[label_column]),
+        columns=columns,
+        label_column=label_column,
+        iteration=1,
+        indicators=[0] * n,
+        confidences=[-1.0] * n,
+        source_ids=[f"{origin}:{place}" for place in range(n)],
+    )
 
 
 def read_rows(file: str | os.PathLike[str]) -> Dataset:

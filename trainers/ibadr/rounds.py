@@ -5,9 +5,10 @@ The samples of a round are drawn, read, compared with the pool, judged, filtered
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,11 @@ class Rounds(Classifiers):
 
     Attributes:
         anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
+        trained: what trainings of shallow models returned, by stage.
     """
 
     anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None
+    trained: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def original(self) -> Dataset:
@@ -66,7 +69,7 @@ class Rounds(Classifiers):
         reports = []
         for number in range(1, self.config.rounds + 1):
             if number == 1 or self.config.update_shallow:
-                self._shallow(number - 1)
+                self.shallow(number - 1)
             shallow = f"shallow-{number - 1 if self.config.update_shallow else 0}"
             found = {"round": number, "pool": self._degrees(number, shallow), "generator": self._generator(number)}
             found |= self._samples(number, shallow)
@@ -84,21 +87,46 @@ class Rounds(Classifiers):
         """What the pool after some rounds depends on."""
         return [self.task.train_key, *(self.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
 
-    def _shallow(self, number: int) -> None:
-        """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM)."""
+    def base(self) -> Any:
+        """The classifier on the original rows."""
+        return self.train(BASE, lambda: self.pool(0), inputs=self.pool_key(0))
+
+    def shallow(self, number: int = 0, steps: int | None = None) -> Any:
+        """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM).
+
+        Args:
+            number: rounds that were before it.
+            steps: leave it as it was after so many; None trains it to the end.
+
+        Returns:
+            What :meth:`train` does; it is trained once.
+        """
+        name = f"shallow-{number}" if steps is None else f"shallow-{number}-step-{steps}"
+        if name in self.trained:
+            return self.trained[name]
 
         def rows() -> Dataset:
             pool = self.pool(number)
             order = random_generator(self.config.seed, "shallow", number).permutation(len(pool))
             return pool.select(order[: self.config.n_shallow])
 
-        self.train(
-            f"shallow-{number}",
+        self.trained[name] = self.train(
+            name,
             rows,
             start="shallow" if number == 0 else f"shallow-{number - 1}",
             inputs=[self.pool_key(number), number, self.config.n_shallow],
             kind="shallow",
+            stop_at=steps,
         )
+        return self.trained[name]
+
+    def shallow_epochs(self) -> list[str]:
+        """Stages of the first shallow model as it was after each of its epochs."""
+        total, epochs = self.shallow()["steps"], max(1, math.ceil(self.config.shallow_num_train_epochs))
+        cuts = sorted({max(1, round(total * epoch / epochs)) for epoch in range(1, epochs)} - {total})
+        for steps in cuts:
+            self.shallow(0, steps)
+        return [*(f"{FIRST_SHALLOW}-step-{steps}" for steps in cuts), FIRST_SHALLOW]
 
     def _degrees(self, number: int, shallow: str) -> Any:
         """Bias degree of every row of the pool; of added rows only, where the shallow model is that of before."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from hf_fairness.record import Arm, Table, interval, mapping, number
+from hf_fairness.record import Table, interval, mapping, number
 from hf_fairness.report.text import format_value
-from hf_fairness.trainers.experiment import Plan
 
 #: What became of samples, in the order of the table, with what it is called there.
 FATES = {
@@ -73,35 +72,12 @@ CONVENTION = (
 )
 
 
-#: The models that are trained.
-ARMS = (
-    Plan(Arm("base", "base", "original", "trained on the original rows")),
-    Plan(Arm("ibadr", "IBADR", "method", "trained on the original and the added rows"), ("base",), ("base", "control")),
-    Plan(Arm("control", "control", "control", "trained on the original rows for as many steps as IBADR"), ("ibadr",)),
-    Plan(
-        Arm("poe", "PoE", "rival", "product of experts with the shallow model, on the original rows"),
-        ("ibadr",),
-        ("base",),
-    ),
-    Plan(
-        Arm("ibadr_poe", "IBADR + PoE", "variant", "product of experts with the shallow model, on the refined rows"),
-        ("ibadr",),
-        ("ibadr",),
-    ),
-)
-
-
-def smaller(size: int) -> Plan:
-    """The classifier on the original rows and so many of the added ones."""
-    about = f"trained on the original rows and {size:,} of the added ones"
-    return Plan(Arm(f"ibadr_{size}", f"IBADR, {size:,} added rows", "variant", about), ("ibadr",))
-
-
 def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of the record.
 
     Args:
-        extras: ``data``, ``rounds``, ``pool``, ``partial_input`` and ``leakage`` of the result.
+        extras: ``data``, ``rounds``, ``pool``, ``partial_input`` and ``leakage`` of the result; ``ablations`` and
+            ``added``, where there are such models.
         results: set -> arm -> numbers.
     """
     rounds, data, pool = extras["rounds"], extras["data"], extras["pool"]
@@ -116,28 +92,45 @@ def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any
         "task": "text-classification",
         "subject": {key: data[key] for key in ("columns", "label_names")}
         | {f"{part} rows": data[part]["n"] for part in ("train", "validation", "test") if part in data},
-        "outcome": f"{pool['n_added']:,} rows were added to {pool['n_original']:,} in {len(rounds)} "
-        f"{'round' if len(rounds) == 1 else 'rounds'}.",
+        "outcome": f"{pool['n_added']:,} rows were added to {pool['n_original']:,} "
+        + (f"in {len(rounds)} {'round' if len(rounds) == 1 else 'rounds'}." if rounds else "from a pool made before."),
         "cautions": tuple(poor_labels(rounds)),
-        "tables": tuple(table for table in (rounds_table(rounds), guard_table(extras)) if len(table.rows) > 1),
+        "tables": tuple(
+            table
+            for table in (
+                rounds_table(rounds),
+                guard_table(extras),
+                added_table(extras.get("added", {})),
+                *(rounds_table(each, title) for title, each in extras.get("ablations", {}).items()),
+            )
+            if len(table.rows) > 1
+        ),
         "not_measured": tuple(text for text, lacks in missing.items() if lacks),
     }
 
 
-def rounds_table(rounds: Sequence[Mapping[str, Any]]) -> Table:
-    """What became of the samples of each round, and how they are."""
-    fates = {title: [each["counts"].get(fate) for each in rounds] for fate, title in FATES.items()}
+def rounds_table(rounds: Sequence[Mapping[str, Any]], title: str = "") -> Table:
+    """What became of the samples of each round, and how they are; ``title``: of the model, if it is not IBADR."""
+    fates = {words: [each["counts"].get(fate) for each in rounds] for fate, words in FATES.items()}
     rows = [("samples", *(f"round {each['round']}" for each in rounds))]
-    rows += [(title, *(f"{n or 0:,}" for n in found)) for title, found in fates.items() if any(found)]
-    for title, (*path, key) in NUMBERS.items():
+    rows += [(words, *(f"{n or 0:,}" for n in found)) for words, found in fates.items() if any(found)]
+    for words, (*path, key) in NUMBERS.items():
         entries = [reduce(mapping, path, each) for each in rounds]
         if any(key in each for each in entries):
-            rows.append((title, *(_cell(each, key) for each in entries)))
+            rows.append((words, *(_cell(each, key) for each in entries)))
     return Table(
-        "Samples, round by round",
+        f"Samples, round by round{title and f': {title}'}",
         tuple(rows),
         "Bias degree: probability that the shallow model gives to the label of a row. The judge was itself trained on "
         "the biased data.",
+    )
+
+
+def added_table(added: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Rows that other ways to add rows made, and left."""
+    rows = [("rows", "made", "added"), *((title, f"{n['n']:,}", f"{n['n_kept']:,}") for title, n in added.items())]
+    return Table(
+        "Rows that other methods added", tuple(rows), "Labels of added rows are copied or asked for: unchecked."
     )
 
 
@@ -178,7 +171,9 @@ def _cell(value: Mapping[str, Any], key: str) -> str:
 
 
 def pictures(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Data of the pictures: bias degrees around the filter, and what became of the samples."""
+    """Data of the pictures: bias degrees around the filter, and what became of the samples; none without rounds."""
+    if not rounds:
+        return {}
     sides = {"before the filter": "before", "after it": "after"}
     degrees = {
         f"round {each['round']}": {

@@ -11,8 +11,11 @@ from hf_fairness.record import Record, compare
 from hf_fairness.report import card_section, render_html, summarize, text_report
 from hf_fairness.report.plots import figures
 from hf_fairness.scores.challenge import CHALLENGE_MEASURES, MEASURES
+from hf_fairness.trainers.ibadr.arguments import CHOICES, IN_ROUNDS, TABLES
+from hf_fairness.trainers.ibadr.arms import RECIPES, smaller
+from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.sets import LabelledSet
-from hf_fairness.trainers.ibadr.summary import ARMS, LIMITS, pictures, smaller, tell
+from hf_fairness.trainers.ibadr.summary import LIMITS, pictures, tell
 from support.record_case import through_json, verdicts
 
 
@@ -77,7 +80,7 @@ def make(extras, results=RESULTS, name="model"):
         words = "validation rows" if own else f"challenge set {title}"
         part = "validation" if own else "test"
         measures += LabelledSet(title, title=words, part=part, **about).measures(found)
-    arms = [*ARMS[:2], smaller(200), ARMS[2]]
+    arms = [each.plan for each in (RECIPES["base"], RECIPES["ibadr"], smaller(200), RECIPES["control"])]
     pairs = [(plan.arm.name, other) for plan in arms for other in plan.against]
     return Record(
         "ibadr",
@@ -97,16 +100,26 @@ def record(extras):
 
 
 def test_arms():
-    found = {plan.arm.name: plan for plan in (*ARMS, smaller(10_000))}
-    assert {name: plan.arm.role for name, plan in found.items()} == {
+    found = {recipe.plan.arm.name: recipe.plan for recipe in (*RECIPES.values(), smaller(10_000))}
+    roles = {name: plan.arm.role for name, plan in found.items()}
+    assert {name: roles[name] for name in ("base", "ibadr", "control", "poe", "ibadr_poe", "ibadr_10000")} == {
         "base": "original", "ibadr": "method", "control": "control", "poe": "rival", "ibadr_poe": "variant",
         "ibadr_10000": "variant",
     }  # fmt: skip
     assert found["ibadr_10000"].arm.title == "IBADR, 10,000 added rows"
     assert found["control"].needs == ("ibadr",)
-    assert {name: plan.against for name, plan in found.items() if plan.against} == {
-        "ibadr": ("base", "control"), "poe": ("base",), "ibadr_poe": ("ibadr",)
-    }  # fmt: skip
+    against = {name: plan.against for name, plan in found.items() if plan.against}
+    assert [against[name] for name in ("ibadr", "poe", "ibadr_poe")] == [("base", "control"), ("base",), ("ibadr",)]
+    assert {against[name] for name in CHOICES if name not in ("poe", "ibadr_poe")} == {("base", "ibadr")}
+
+
+def test_every_name_of_the_option_is_a_recipe_and_the_other_way_round():
+    assert set(CHOICES) | {"base", "ibadr", "control"} == set(RECIPES)
+    assert {name for name, recipe in RECIPES.items() if recipe.in_rounds} - {"ibadr"} == set(IN_ROUNDS)
+    for table in ("table 5", "the filter"):
+        for name in TABLES[table]:
+            config = IBADRConfig(output_dir="unused", use_cpu=True)
+            assert all(getattr(config, key) != value for key, value in RECIPES[name].changes.items())
 
 
 def test_measures(record):

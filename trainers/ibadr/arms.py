@@ -1,0 +1,243 @@
+"""The models of an IBADR experiment: rows of a table that say what each is trained on, and with which loss.
+
+Tables 3 to 7 of Wang et al. 2023 compare IBADR with other ways to debias; ``RECIPES`` has them under the names that
+``--arms`` takes. A model is the classifier on the original rows, but for what its row of the table says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hf_fairness.record import Arm, Role
+from hf_fairness.trainers.experiment import Plan
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers.ibadr.arguments import IBADRArguments
+    from hf_fairness.trainers.ibadr.data import PairTask
+
+#: What a model is trained on: the original rows; those that rounds refined; those and what a z-filter leaves of the
+#: rows that a generator wrote; the original rows and those of a file.
+ORIGINAL, REFINED, Z_FILTERED, GIVEN = "original", "refined", "z_filtered", "given"
+#: Losses by name, see `hf_fairness.trainers.training`; the columns that they read are those of their trainers.
+PLAIN, POE, REWEIGHT, CONFREG, DCT = "plain", "poe", "reweight", "confreg", "dct"
+#: Settings of the rounds of a generator that knows no bias and writes all at once, as that of Wu et al. 2022.
+UNTOLD = {"use_indicators": False, "iterative": False}
+#: Words of data sets for a text that another supports, and that it refutes. Fact verification, for which CrossAug was
+#: made, has the first two; a hypothesis that a premise entails or contradicts is in the same relation to it.
+SUPPORTS, REFUTES = ("supports", "supported", "entailment"), ("refutes", "refuted", "contradiction")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained.
+
+    Attributes:
+        plan: its name, what it needs and what it is compared with.
+        rows: what it is trained on: one of the words above, or the name of an augmentation.
+        loss: one of the words above.
+        changes: settings of the config with which its rounds differ from those of IBADR.
+        size: so many of the added rows; None: all.
+    """
+
+    plan: Plan
+    rows: str = ORIGINAL
+    loss: str = PLAIN
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    size: int | None = None
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether rows for it are generated."""
+        return self.rows in (REFINED, Z_FILTERED)
+
+
+def _recipe(
+    name: str,
+    title: str,
+    about: str,
+    role: Role,
+    against: tuple[str, ...] = (),
+    *,
+    needs: tuple[str, ...] = ("ibadr",),
+    **how: Any,
+) -> Recipe:
+    return Recipe(Plan(Arm(name, title, role, about), needs, against), **how)
+
+
+def _rival(name: str, title: str, about: str, **how: Any) -> Recipe:
+    return _recipe(name, title, about, "rival", ("base", "ibadr"), **how)
+
+
+def _ablation(name: str, title: str, about: str, **changes: Any) -> Recipe:
+    words = f"IBADR, {about}"
+    return _recipe(name, title, words, "variant", ("base", "ibadr"), rows=REFINED, changes=changes)
+
+
+#: Every model, in the order of the report; the first three are trained unless the arguments say otherwise.
+_EACH = (
+    _recipe("base", "base", "trained on the original rows", "original", needs=()),
+    _recipe(
+        "ibadr",
+        "IBADR",
+        "trained on the original and the added rows",
+        "method",
+        ("base", "control"),
+        needs=("base",),
+        rows=REFINED,
+    ),
+    _recipe("control", "control", "trained on the original rows for as many steps as IBADR", "control"),
+    _recipe(
+        "poe", "PoE", "product of experts with the shallow model, on the original rows", "rival", ("base",), loss=POE
+    ),
+    _recipe(
+        "ibadr_poe",
+        "IBADR + PoE",
+        "product of experts with the shallow model, on the refined rows",
+        "variant",
+        ("ibadr",),
+        rows=REFINED,
+        loss=POE,
+    ),
+    _rival("reweight", "Reweight", "less weight on rows that the shallow model gets right", loss=REWEIGHT),
+    _rival(
+        "confreg",
+        "Conf-reg",
+        "towards the base model's distribution, flattened where the shallow model is sure",
+        loss=CONFREG,
+    ),
+    _rival("dct", "DCT", "debiasing contrastive learning against what the shallow model reads", loss=DCT),
+    _rival(
+        "crossaug",
+        "CrossAug",
+        "on the original rows and contrastive ones, whose false claims come from rules and not from a trained model",
+        rows="crossaug",
+    ),
+    _rival(
+        "z_filter",
+        "z-filter",
+        "on the original rows and what a z-filter leaves of those of a generator without indicators",
+        rows=Z_FILTERED,
+        changes=UNTOLD,
+    ),
+    _rival(
+        "z_filter_poe",
+        "z-filter + PoE",
+        "on the rows of the z-filter, product of experts with the shallow model",
+        rows=Z_FILTERED,
+        loss=POE,
+        changes=UNTOLD,
+    ),
+    _ablation("without_update", "w/o USM", "the shallow model stays as it was", update_shallow=False),
+    _ablation("lowest_indicator", "lowest indicator", "asked for the lowest indicator only", random_indicator=False),
+    _ablation(
+        "without_update_lowest",
+        "w/o USM, lowest indicator",
+        "the shallow model stays as it was, and only the lowest indicator is asked for",
+        update_shallow=False,
+        random_indicator=False,
+    ),
+    _ablation("without_indicators", "w/o indicators", "the generator is told no bias degree", use_indicators=False),
+    _ablation("without_rounds", "w/o iteration", "all samples from the generator of the first round", iterative=False),
+    _ablation("without_filter", "w/o filter", "every readable new sample is added", confidence_threshold=0.0),
+    _ablation("biased_filter", "biased filter", "the base model's confidence filters", confidence_from="main"),
+    _rival("text_swap", "text swap", "on the original rows and those with exchanged texts", rows="text_swap"),
+    _rival("synonyms", "Sub (synonym)", "on the original rows and copies with synonyms", rows="synonyms"),
+    _rival("mlm", "Sub (MLM)", "on the original rows and copies with words of a masked language model", rows="mlm"),
+    _rival("paraphrase", "paraphrase", "on the original rows and copies translated there and back", rows="paraphrase"),
+)
+RECIPES = {each.plan.arm.name: each for each in _EACH}
+
+
+def smaller(size: int) -> Recipe:
+    """The classifier on the original rows and so many of the added ones."""
+    about = f"trained on the original rows and {size:,} of the added ones"
+    title = f"IBADR, {size:,} added rows"
+    return Recipe(Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",)), rows=REFINED, size=size)
+
+
+def given_pool(title: str, first: bool) -> Recipe:
+    """The classifier on the original rows and those of a pool that was made before; the first one is the method."""
+    name = f"pool_{title}" if title else "pool"
+    about = "trained on the original rows and those of a pool that was made elsewhere"
+    arm = Arm(name, f"pool {title}".strip(), "method" if first else "variant", about)
+    return Recipe(Plan(arm, ("base",), ("base", "control") if first else ("base",)), rows=GIVEN)
+
+
+def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Recipe]:
+    """The models that the arguments ask for, by name, in the order of the report.
+
+    Args:
+        arguments: of the run.
+        pools: titles of pools that take the place of the rounds.
+
+    Returns:
+        With pools: those in the place of IBADR, which is not run, and a control of as many steps as the first.
+    """
+    if pools:
+        methods = [given_pool(title, place == 0) for place, title in enumerate(pools)]
+    else:
+        methods = [RECIPES["ibadr"], *map(smaller, arguments.added_sizes or ())]
+    wanted = [RECIPES[name] for name in RECIPES if name in arguments.chosen_arms]
+    control = [RECIPES["control"]] if arguments.control else []
+    return {each.plan.arm.name: each for each in (RECIPES["base"], *methods, *control, *wanted)}
+
+
+def augmentation(
+    name: str, arguments: IBADRArguments, task: PairTask, seed: int, device: str | None
+) -> Callable[..., Any]:
+    """What adds rows to the original ones, for `datasets.map`.
+
+    Args:
+        name: of the arm.
+        arguments: say which column is the hypothesis, and which models are asked.
+        task: the data.
+        seed: of its draws.
+        device: where models run.
+
+    Raises:
+        ValueError: the data are not of the kind that it is made for, or a model is missing.
+        FileNotFoundError: there is no WordNet.
+    """
+    from hf_fairness.augment import (
+        ContrastiveClaims,
+        MaskedSubstitution,
+        Paraphrase,
+        SubstitutionNegator,
+        SynonymSubstitution,
+        TextSwap,
+    )
+
+    a, columns = arguments, task.columns
+    part, other = (columns[0], columns[-1]) if a.hypothesis_first else (columns[-1], columns[0])
+    if name in ("text_swap", "crossaug") and len(columns) != 2:
+        raise ValueError(f"--arms {name} takes pairs of texts; the data have the one text column {columns[0]!r}.")
+    if name == "text_swap":
+        return TextSwap(*columns)
+    if name == "synonyms":
+        return SynonymSubstitution(part, seed=seed, wordnet=a.wordnet)
+    if name == "mlm":
+        _needs(name, {"masked_model": a.masked_model})
+        return MaskedSubstitution(part, a.masked_model, seed=seed, device=device)
+    if name == "paraphrase":
+        _needs(name, {"forward_model": a.forward_model, "backward_model": a.backward_model})
+        return Paraphrase(part, a.forward_model, a.backward_model, device=device)
+    supports, refutes = (_number(task.label_names, words) for words in (SUPPORTS, REFUTES))
+    if supports is None or refutes is None:
+        raise ValueError(
+            f"--arms crossaug is made for fact verification: it needs labels such as {SUPPORTS[0]} and {REFUTES[0]} "
+            f"(or {SUPPORTS[2]} and {REFUTES[2]}); the data have {', '.join(task.label_names)}."
+        )
+    return ContrastiveClaims(part, other, supports=supports, refutes=refutes, negate=SubstitutionNegator(seed))
+
+
+def _needs(name: str, settings: Mapping[str, Any]) -> None:
+    lacking = [key for key, value in settings.items() if not value]
+    if lacking:
+        raise ValueError(f"--arms {name} needs --{' and --'.join(lacking)}: an id on the Hub or a folder.")
+
+
+def _number(names: Iterable[str], words: Sequence[str]) -> int | None:
+    """Number of the label that is one of some words."""
+    return next((number for number, name in enumerate(names) if name.casefold() in words), None)
