@@ -25,6 +25,7 @@ __all__ = [
     "ExperimentArguments",
     "HeldOutArguments",
     "LabelArguments",
+    "MeasureArguments",
     "ReportArguments",
     "read_sweep",
 ]
@@ -159,18 +160,11 @@ class ExperimentArguments(ReportArguments):
 
 
 @dataclass
-class AuditArguments:
-    """What every command that audits an encoder can be told: groups, what is measured on, and how often is drawn."""
+class MeasureArguments:
+    """What every command that measures an encoder can be told: groups, retained utility, and how often is drawn."""
 
     attribute: str = field(default="gender", metadata={"help": "Attribute whose groups are compared."})
     language: str = field(default="en", metadata={"help": "Language of the texts."})
-    variants: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
-            "Commands that train leave out near-duplicates of theirs."
-        },
-    )
     sts_pairs: str | None = field(
         default=None,
         metadata={"help": "File with sentence1, sentence2 and score: the retained utility is measured on it."},
@@ -179,6 +173,19 @@ class AuditArguments:
         default=N_SAMPLES, metadata={"help": "Most partitions that a permutation test of the audits looks at."}
     )
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval of the audits."})
+
+
+@dataclass
+class AuditArguments(MeasureArguments):
+    """What every command that audits an encoder can be told beside that."""
+
+    variants: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further files to measure CCED on: a text column per group and `neutral`, best not made by rules. "
+            "Commands that train leave out near-duplicates of theirs."
+        },
+    )
 
 
 @dataclass

@@ -375,7 +375,7 @@ _PLACES: dict[str, tuple[Callable[[str], bool], str]] = {
     **dict.fromkeys(("output_dir", "features_cache", "cache_dir"), _OUTPUT),
     **dict.fromkeys(("model_name_or_path", "reference_model", "forward_model", "backward_model"), _MODEL),
     **dict.fromkeys(("reverse_model", "generator_model", "shallow_model", "judge_model"), _MODEL),
-    **dict.fromkeys(("confidence_from", "stability_models"), _MODEL),
+    **dict.fromkeys(("confidence_from", "score_model", "stability_models"), _MODEL),
 }
 
 

@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.config import IBADRConfig
     from hf_fairness.trainers.ibadr.method import run_ibadr
+    from hf_fairness.trainers.refine.arguments import RefineArguments, RefineConfig
     from hf_fairness.trainers.refine.bilstm import bilstm_max
+    from hf_fairness.trainers.refine.method import run_refine
     from hf_fairness.trainers.refine.nli import NLIConfig, NLITraining, train_on_nli
     from hf_fairness.trainers.sentence_debias.method import (
         SentenceDebiasArguments,
@@ -95,6 +97,8 @@ _LAZY = {
     "hf_fairness.trainers.ibadr.method": ("run_ibadr",),
     "hf_fairness.trainers.refine.bilstm": ("bilstm_max",),
     "hf_fairness.trainers.refine.nli": ("NLIConfig", "NLITraining", "train_on_nli"),
+    "hf_fairness.trainers.refine.arguments": ("RefineArguments", "RefineConfig"),
+    "hf_fairness.trainers.refine.method": ("run_refine",),
     "hf_fairness.trainers.sentence_debias.method": (
         "SentenceDebiasArguments",
         "SentenceDebiasConfig",
@@ -129,6 +133,8 @@ __all__ = [
     "NLITraining",
     "PoETrainer",
     "PruningSettings",
+    "RefineArguments",
+    "RefineConfig",
     "ReweightTrainer",
     "SEATEvaluator",
     "SentenceDebiasArguments",
@@ -148,6 +154,7 @@ __all__ = [
     "run_data_diet",
     "run_gfst",
     "run_ibadr",
+    "run_refine",
     "run_sentence_debias",
     "train_on_nli",
     "train_pair_classifier",

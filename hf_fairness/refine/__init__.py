@@ -10,7 +10,7 @@ is not shown to be fair: measure the model that is trained on it, beside one tra
 
 from hf_fairness.refine.balancing import balance
 from hf_fairness.refine.description import describe
-from hf_fairness.refine.percentile import PERCENTILES, compensate, random_subtract, replace, subtract
+from hf_fairness.refine.percentile import PERCENTILES, compensate, random_refine, random_subtract, replace, subtract
 from hf_fairness.refine.splitting import split
 from hf_fairness.refine.text_features import TextFeatures
 from hf_fairness.refine.z_filter import z_filter, z_filter_report
@@ -24,6 +24,7 @@ __all__ = [
     "balance",
     "compensate",
     "describe",
+    "random_refine",
     "random_subtract",
     "replace",
     "split",

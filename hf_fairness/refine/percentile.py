@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.refine.counterfactuals import refined
-from hf_fairness.rows import Columns, check_dataset, row_scores
+from hf_fairness.refine.counterfactuals import SOURCE, refined
+from hf_fairness.rows import Columns, check_dataset, column_values, row_scores
 from hf_fairness.scores.statistics import Floats, generator
 from hf_fairness.utils import FairnessWarning
 
@@ -223,3 +223,72 @@ def random_subtract(dataset: Any, *, n: int | None = None, like: Any = None, see
         raise ValueError(f"random_subtract: wanted {wanted} for a corpus of {len(dataset)} rows, got {got}.")
     kept = generator(seed).permutation(len(dataset))[number:]
     return dataset.select(np.sort(kept))
+
+
+def random_refine(
+    dataset: Any,
+    *,
+    like: Any,
+    text_columns: Columns,
+    seed: int = 0,
+    **swap_options: Unpack[SwapOptions],
+) -> Any:
+    """Do to rows at random what a refinement did to those with high scores: the control of equal size for any of them.
+
+    As many rows are left out as ``like`` leaves out, and as many counterfactuals are added as it adds, of rows drawn
+    at random. Where it both leaves out and adds (:func:`replace`), the sources of those added are left out first.
+
+    Args:
+        dataset: the corpus; one ``datasets.Dataset``.
+        like: what :func:`subtract`, :func:`compensate` or :func:`replace` made of it.
+        text_columns: column or columns of texts, swapped together.
+        seed: of the choice.
+        **swap_options: those of ``hf_fairness.augment.CounterfactualSwap``, as for ``like``.
+
+    Returns:
+        The rows, with the columns of ``like``.
+
+    Raises:
+        TypeError: no Dataset.
+        ValueError: ``like`` is no refinement of this corpus.
+
+    Warns:
+        FairnessWarning: the corpus has fewer rows that can be swapped than ``like`` has counterfactuals.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from hf_fairness.refine import compensate, random_refine
+        >>> corpus = Dataset.from_dict({"text": ["Rain.", "He sang.", "She is a nurse."], "score": [0.1, 0.2, 0.9]})
+        >>> fairer = compensate(corpus, percentile=60, text_columns="text", score_columns="score")
+        >>> random_refine(corpus, like=fairer, text_columns="text", seed=1)["text"][:]
+        ['Rain.', 'He sang.', 'She is a nurse.', 'She sang.']
+    """
+    check_dataset(dataset, "random_refine")
+    n = len(dataset)
+    added = int(sum(column_values(like, "counterfactual"))) if "counterfactual" in like.column_names else 0
+    gone = n - (len(like) - added)
+    if not 0 <= gone < n:
+        raise ValueError(
+            f"random_refine: like holds {len(like) - added} rows of a corpus of {n}: it is none of its own."
+        )
+    if "counterfactual" not in like.column_names:
+        return random_subtract(dataset, n=gone, seed=seed)
+    order = generator(seed).permutation(n)
+    size = made = 0
+    while made < added and size < n:  # most rows need not be swapped to find as many as are wanted
+        size = min(n, max(2 * size, 4 * added, 16))
+        rows = refined(dataset, order[:size], np.arange(n), text_columns, swap_options, "random_refine")
+        made = len(rows) - n
+    if not added:
+        rows = refined(dataset, order[:0], np.arange(n), text_columns, swap_options, "random_refine")
+    if made < added:
+        warnings.warn(
+            f"random_refine: {made} rows of the corpus can be swapped, and {added} are wanted: all of them are added.",
+            FairnessWarning,
+            stacklevel=2,
+        )
+    sources = column_values(rows, SOURCE)[n : n + added]
+    first = sources if gone else []
+    out = [*first, *(row for row in order.tolist() if row not in set(first))][:gone]
+    kept = np.setdiff1d(np.arange(n), np.asarray(out, dtype=np.intp))
+    return rows.select([*kept.tolist(), *range(n, n + len(sources))])

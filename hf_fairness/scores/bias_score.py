@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.record import Declared
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values, generator, mean_interval
 from hf_fairness.scores.vectors import embeddings
@@ -24,6 +25,18 @@ CONVENTION = (
     "sum over words outside the exclusion list of cos(word, direction) x importance, positive and negative "
     "terms apart; absolute = sum of the absolute values; intervals resample texts"
 )
+
+#: Of the texts of a set.
+MEASURES = {
+    "absolute_mean": Declared(
+        "stereotype that the words of texts carry, mean over texts (bias score)",
+        "bias",
+        0.0,
+        "lower",
+        convention="Bias score: sum over the words of a text, without those that name a group, of |cosine with the "
+        "direction of the groups| x importance of the word for the embedding. Each model has a direction of its own.",
+    )
+}
 
 
 class Direction(NamedTuple):

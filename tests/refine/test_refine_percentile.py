@@ -8,7 +8,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Va
 
 from hf_fairness import FairnessWarning
 from hf_fairness.augment import parse_edits
-from hf_fairness.refine import compensate, random_subtract, replace, subtract
+from hf_fairness.refine import compensate, random_refine, random_subtract, replace, subtract
 
 TEXTS = {"text_columns": ["premise", "hypothesis"]}
 SCORES = {"score_columns": ["premise_bias_absolute", "hypothesis_bias_absolute"]}
@@ -285,3 +285,39 @@ def test_random_subtract_says_what_it_wants(pairs):
         random_subtract(pairs, n=10)
     with pytest.raises(ValueError, match="wanted like with 1 to 10 rows for a corpus of 10 rows, got 20"):
         random_subtract(pairs, like=Dataset.from_dict({"a": range(20)}))
+
+
+@pytest.mark.parametrize("make", [subtract, compensate, replace])
+def test_a_random_refinement_is_of_equal_size_and_of_other_rows(make):
+    draws = np.random.default_rng(0)
+    texts = [f"{draws.choice(['He', 'She', 'Rain'])} {word} {place}" for place, word in enumerate(["ran", "sat"] * 100)]
+    corpus, scores = Dataset.from_dict({"text": texts}), draws.random(200)
+    options = {} if make is subtract else {"text_columns": "text"}
+    like = make(corpus, percentile=90, scores=scores, **options)
+    found = random_refine(corpus, like=like, text_columns="text", seed=1)
+
+    def parts(rows):
+        added = rows["counterfactual"][:] if make is not subtract else [False] * len(rows)
+        return [[text for text, new in zip(rows["text"], added, strict=True) if new is side] for side in (False, True)]
+
+    assert [len(part) for part in parts(found)] == [len(part) for part in parts(like)]
+    assert parts(found)[0] != parts(like)[0] or parts(found)[1] != parts(like)[1]
+    assert found.column_names == like.column_names
+    assert found["text"][:] == random_refine(corpus, like=like, text_columns="text", seed=1)["text"][:]
+    assert found["text"][:] != random_refine(corpus, like=like, text_columns="text", seed=2)["text"][:]
+    if make is replace:  # the sources of what is added have gone
+        assert not {texts[row] for row in found["source_row"][len(parts(found)[0]) :]} & set(parts(found)[0])
+
+
+def test_a_random_refinement_says_where_too_few_rows_can_be_swapped():
+    corpus = Dataset.from_dict({"text": ["He ran.", "She sat.", "Rain."]})
+    like = Dataset.from_dict({"text": [""] * 6, "counterfactual": [False] * 3 + [True] * 3})
+    with pytest.warns(FairnessWarning, match="2 rows of the corpus can be swapped, and 3 are wanted"):
+        found = random_refine(corpus, like=like, text_columns="text")
+    assert found["counterfactual"][:] == [False] * 3 + [True] * 2
+
+
+def test_a_random_refinement_of_another_corpus_is_refused():
+    corpus = Dataset.from_dict({"text": ["He ran.", "Rain."]})
+    with pytest.raises(ValueError, match="like holds 3 rows of a corpus of 2"):
+        random_refine(corpus, like=Dataset.from_dict({"text": ["a", "b", "c"]}), text_columns="text")

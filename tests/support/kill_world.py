@@ -172,6 +172,14 @@ def make_ibadr(folder: Path, *, n: int = 64) -> dict[str, Command]:
     return {"ibadr": Command([*words, "--challenge", f"own={folder / 'challenge.jsonl'}"])}
 
 
+def make_refine(folder: Path) -> dict[str, Command]:
+    """Encoders trained on pairs, on those refined, and on those refined at random."""
+    from support.refine_case import make_words
+
+    words = [*make_words(folder), "--percentiles", "80", "--refinements", "aug", "--num_train_epochs", "0.5"]
+    return {"refine": Command(["refine", *words])}
+
+
 #: Maker -> the names of the commands that it makes.
 MAKERS: dict[Callable[[Path], dict[str, Command]], tuple[str, ...]] = {
     make_augment: ("augment cda", "augment variants", "augment --overwrite"),
@@ -180,6 +188,7 @@ MAKERS: dict[Callable[[Path], dict[str, Command]], tuple[str, ...]] = {
     make_diet: ("data-diet", "data-diet full"),
     make_gfst: ("gfst",),
     make_ibadr: ("ibadr",),
+    make_refine: ("refine",),
 }
 NAMES = tuple(name for names in MAKERS.values() for name in names)
 

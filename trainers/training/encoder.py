@@ -33,26 +33,8 @@ ADAPTER_FILE = "adapter_model.safetensors"
 
 
 @dataclass
-class EncoderConfig(SentenceTransformerTrainingArguments):
-    """Settings that all methods share which change a sentence encoder with rows of variants."""
-
-    validation_rows: int | None = field(
-        default=None,
-        metadata={
-            "help": "Rows held out from the end of the training set when there is no validation set; default 1,000 "
-            "(paper, appendix A.3), at most a tenth of the rows."
-        },
-    )
-
-    # The data.
-    neutral_column: str = field(default="neutral", metadata={"help": "Column of the neutral texts."})
-    group_columns: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "One text column per group, e.g. male female; default: those that GroupVariants recorded, else "
-            "those of the attribute whose groups all have a column."
-        },
-    )
+class EncoderSettings(SentenceTransformerTrainingArguments):
+    """How a sentence encoder is opened and trained, whatever its data are."""
 
     # The model.
     max_length: int | None = field(
@@ -91,10 +73,50 @@ class EncoderConfig(SentenceTransformerTrainingArguments):
         Raises:
             ValueError: a value that cannot be used; says which.
         """
-        self._check_data()
         self._check_model()
         super().__post_init__()
         settle(self)
+
+    def _check_model(self) -> None:
+        if self.pooling not in Pooling.POOLING_MODES:
+            raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
+        if self.max_length is not None and self.max_length < 3:
+            raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
+        if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
+            raise ValueError(
+                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
+                "lora_dropout in [0, 1)."
+            )
+
+
+@dataclass
+class EncoderConfig(EncoderSettings):
+    """Settings that all methods share which change a sentence encoder with rows of variants."""
+
+    validation_rows: int | None = field(
+        default=None,
+        metadata={
+            "help": "Rows held out from the end of the training set when there is no validation set; default 1,000 "
+            "(paper, appendix A.3), at most a tenth of the rows."
+        },
+    )
+    neutral_column: str = field(default="neutral", metadata={"help": "Column of the neutral texts."})
+    group_columns: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "One text column per group, e.g. male female; default: those that GroupVariants recorded, else "
+            "those of the attribute whose groups all have a column."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        """Check the fields, then let the parent do the same.
+
+        Raises:
+            ValueError: a value that cannot be used; says which.
+        """
+        self._check_data()
+        super().__post_init__()
 
     def _check_data(self) -> None:
         if self.validation_rows is not None and self.validation_rows < 1:
@@ -110,17 +132,6 @@ class EncoderConfig(SentenceTransformerTrainingArguments):
                     f"group_columns holds {self.neutral_column!r}, which is neutral_column: "
                     "the neutral text is what groups are compared with, not one of them."
                 )
-
-    def _check_model(self) -> None:
-        if self.pooling not in Pooling.POOLING_MODES:
-            raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
-        if self.max_length is not None and self.max_length < 3:
-            raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
-        if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
-            raise ValueError(
-                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
-                "lora_dropout in [0, 1)."
-            )
 
 
 class TrainableEncoder:
@@ -159,7 +170,7 @@ class TrainableEncoder:
         """The first module, which holds the transformers model."""
         return cast(Transformer, self.model[0])
 
-    def add_lora(self, args: EncoderConfig) -> None:
+    def add_lora(self, args: EncoderSettings) -> None:
         """Freeze all weights and add LoRA layers to the transformers model."""
         from peft import LoraConfig, TaskType
 
@@ -278,7 +289,7 @@ def merge_lora(model: PreTrainedModel) -> PreTrainedModel:
     return merged
 
 
-def open_encoder(model: Any, args: EncoderConfig, tokenizer: Any = None) -> TrainableEncoder:
+def open_encoder(model: Any, args: EncoderSettings, tokenizer: Any = None) -> TrainableEncoder:
     """Turn what a user has into a SentenceTransformer to train.
 
     A SentenceTransformer (object, or folder with ``modules.json``) keeps its modules. A bare transformers
@@ -329,7 +340,7 @@ def open_encoder(model: Any, args: EncoderConfig, tokenizer: Any = None) -> Trai
     return encoder
 
 
-def _check_encoder(encoder: TrainableEncoder, args: EncoderConfig) -> None:
+def _check_encoder(encoder: TrainableEncoder, args: EncoderSettings) -> None:
     first = encoder.model[0]
     if (args.keep_mlm_head or args.use_peft) and not isinstance(first, Transformer):
         raise ValueError(
@@ -349,7 +360,7 @@ def _check_encoder(encoder: TrainableEncoder, args: EncoderConfig) -> None:
         )
 
 
-def _from_path(path: str, args: EncoderConfig) -> TrainableEncoder:
+def _from_path(path: str, args: EncoderSettings) -> TrainableEncoder:
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in ("config.json", "modules.json")):
         raise ValueError(f"{path} is no model: it holds neither config.json nor modules.json.")
@@ -368,7 +379,7 @@ def _from_path(path: str, args: EncoderConfig) -> TrainableEncoder:
     return TrainableEncoder(_with_pooling(_transformer(path), args, path), head)
 
 
-def _from_transformers(model: PreTrainedModel, args: EncoderConfig, tokenizer: Any) -> TrainableEncoder:
+def _from_transformers(model: PreTrainedModel, args: EncoderSettings, tokenizer: Any) -> TrainableEncoder:
     _refuse_decoder(model.config, type(model).__name__, generates=_generates(type(model).__name__))
     has_head = type(model).__name__.endswith("ForMaskedLM")
     base = cast(PreTrainedModel, model.base_model)
@@ -393,7 +404,7 @@ def _transformer(folder: str) -> Transformer:
     return Transformer(folder, **{kind: {"trust_remote_code": False} for kind in kinds})
 
 
-def _with_pooling(transformer: Transformer, args: EncoderConfig, name: str) -> SentenceTransformer:
+def _with_pooling(transformer: Transformer, args: EncoderSettings, name: str) -> SentenceTransformer:
     if "text" not in transformer.modalities or transformer.module_output_name != "token_embeddings":
         raise ValueError(
             f"{name} is no text encoder: it gives {transformer.module_output_name} for "
@@ -429,7 +440,7 @@ def _refuse_decoder(config: Any, name: str, *, generates: bool = False) -> None:
         )
 
 
-def _open_head(path: str, config: Any, args: EncoderConfig) -> PreTrainedModel | None:
+def _open_head(path: str, config: Any, args: EncoderSettings) -> PreTrainedModel | None:
     """The checkpoint's masked-language model; None if it has none or it is not wanted.
 
     The config's word is not enough: many encoders saved without their head still name it there.

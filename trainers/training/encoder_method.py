@@ -103,19 +103,15 @@ class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, 
             raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
 
 
-class EncoderMethod(Method):
-    """A method that changes an encoder. A subclass says its arms, ``before`` and ``after`` among them, and fits them.
+class OpenedEncoder(Method):
+    """A method that trains an encoder: the one it begins with, opened once, and the card of what comes out.
 
     Attributes:
         what: what it did, for the card: "trained with ... to ...".
-        same_tokens: why a language-model head would say of tokens what it said before; empty where it would not.
     """
 
     limits = LIMITS
     what: ClassVar[str]
-    same_tokens: ClassVar[str] = ""
-    arguments: EncoderArguments
-    config: EncoderConfig
 
     @cached_property
     def attribute(self) -> Any:
@@ -162,6 +158,39 @@ class EncoderMethod(Method):
 
         found: RememberingEncoder = self.once(f"original {self.opened_as}", make)
         return found
+
+    def untouched(self, name: str) -> Fitted:
+        """The original as an arm."""
+        return Fitted(name, [self.base_key, self.opened_as])
+
+    def about(self, record: Record) -> About:
+        """What the card of the changed model says."""
+        return About(
+            title=self.model_name,
+            summary=f"A text encoder: {self.base_name}, {self.what}",
+            **from_record(record),
+            load=LOAD_ENCODER,
+            metadata={"library_name": "sentence-transformers", **card_metadata(record, base_model=self.base_id)},
+        )
+
+    def library_card(self, fitted: Fitted) -> str:
+        """What sentence-transformers says of data, settings and losses."""
+        path = Path(fitted.model) / CARD
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+class EncoderMethod(OpenedEncoder):
+    """A method that changes an encoder with variants of texts. A subclass says its arms and fits them.
+
+    ``before`` and ``after`` are among them.
+
+    Attributes:
+        same_tokens: why a language-model head would say of tokens what it said before; empty where it would not.
+    """
+
+    same_tokens: ClassVar[str] = ""
+    arguments: EncoderArguments
+    config: EncoderConfig
 
     @cached_property
     def _open(self) -> dict[str, Any]:
@@ -312,10 +341,6 @@ class EncoderMethod(Method):
         rows = self.part("train")
         return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
 
-    def untouched(self, name: str) -> Fitted:
-        """The original as an arm."""
-        return Fitted(name, [self.base_key, self.opened_as])
-
     def sets(self) -> Sequence[EvalSet]:
         """One audit, and the benchmarks that the model can be asked."""
         unasked = self.unasked()
@@ -346,21 +371,6 @@ class EncoderMethod(Method):
         drawn = pictures(vectors["before"], vectors["after"])
         sides = {arm: {**audit, "projection": drawn.get(arm)} for arm, audit in sides.items()}
         return audit_drawn(sides, found.fitted["after"].training.get("history"))
-
-    def about(self, record: Record) -> About:
-        """What the card of the changed model says."""
-        return About(
-            title=self.model_name,
-            summary=f"A text encoder: {self.base_name}, {self.what}",
-            **from_record(record),
-            load=LOAD_ENCODER,
-            metadata={"library_name": "sentence-transformers", **card_metadata(record, base_model=self.base_id)},
-        )
-
-    def library_card(self, fitted: Fitted) -> str:
-        """What sentence-transformers says of data, settings and losses."""
-        path = Path(fitted.model) / CARD
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
         """The variants: the rows that were trained on, validated on and audited on."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from hf_fairness.measure.encoder.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.seat import (
     CONVENTION,
-    Effect,
     associations,
     change_interval,
     effect,
@@ -24,6 +23,9 @@ from hf_fairness.scores.seat import (
 )
 from hf_fairness.scores.seat_suite import adjust, change_p_value, word_shares
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES, Floats
+
+#: Associations of the texts of X and of Y, each of shape (n,).
+Sides: TypeAlias = tuple[Floats, Floats]
 
 IDEAL = "bias tests: effect_size 0; retention tests: high and positive"
 DIRECTION = "bias tests: further from 0 is worse; retention tests: lower is worse"
@@ -120,9 +122,13 @@ def seat(
     after = Embedded.by(encoder, asked)
     before = None if reference is None else Embedded.by(as_encoder(reference, **encoder_options), asked)
     options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
-    results, summary, effects = run_tests(asked, after, **options)
+    results, summary = run_tests(asked, after, **options)
     if before is not None:
-        summary |= _changes(asked, after, before, results, effects, options)
+        sides = [{test.name: side.associations(test) for test in asked} for side in (after, before)]
+        by_test, mean = seat_changes(asked, *sides, **options)
+        summary |= mean
+        for name, change in by_test.items():
+            results[name] |= change
     return {
         "tests": results,
         **summary,
@@ -143,8 +149,8 @@ def seat(
 
 def run_tests(
     tests: Sequence[AssociationTest], embedded: Embedded, *, n_samples: int, n_bootstrap: int, seed: int
-) -> tuple[dict[str, dict[str, Any]], dict[str, Any], dict[str, Effect]]:
-    """Results by test, mean |d| over the bias tests, and the effects by test."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Results by test, and mean |d| over the bias tests."""
     draws: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
     results, effects = {}, {}
     for test in tests:
@@ -155,41 +161,54 @@ def run_tests(
         effects[test.name] = effect(s_x, s_y, **words_of(test))
     bias = [test.name for test in tests if test.purpose == "bias"]
     adjust([results[name] for name in bias])
-    return results, mean_absolute([effects[name] for name in bias], **draws), effects
+    return results, mean_absolute([effects[name] for name in bias], **draws)
 
 
-def _changes(
-    asked: Sequence[AssociationTest],
-    after: Embedded,
-    before: Embedded,
-    results: dict[str, dict[str, Any]],
-    effects: dict[str, Effect],
-    options: dict[str, Any],
-) -> dict[str, Any]:
-    """Add to each result what changed from ``before``; return the change of the mean over the bias tests."""
-    swaps = {key: options[key] for key in ("n_samples", "seed")}
-    earlier, shares, wanted = {}, {}, options["n_bootstrap"] > 0
-    for test in asked:
+def seat_changes(
+    tests: Sequence[AssociationTest],
+    after: Mapping[str, Sides],
+    before: Mapping[str, Sides],
+    *,
+    n_samples: int = N_SAMPLES,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """What changed in some tests from one encoder to another, test by test and in the mean over the bias tests.
+
+    Args:
+        tests: the tests.
+        after: by name of the test the associations of its target texts, see :meth:`Embedded.associations`.
+        before: the same under the other encoder.
+        n_samples: most swaps of words looked at.
+        n_bootstrap: 0: no intervals.
+        seed: of the swaps.
+
+    Returns:
+        By name ``effect_size_change`` with its ``_ci95`` and ``_p_value``; and the same of ``mean_abs_effect_size``,
+        empty without bias tests.
+    """
+    now, then, shares, results = {}, {}, {}, {}
+    for test in tests:
         name, words = test.name, words_of(test)
-        s_x, s_y = before.associations(test)
-        earlier[name] = effect(s_x, s_y, **words)
-        shares[name] = word_shares(*after.associations(test), **words), word_shares(s_x, s_y, **words)
-        results[name] |= _change(
+        now[name], then[name] = (effect(*side[name], **words) for side in (after, before))
+        shares[name] = word_shares(*after[name], **words), word_shares(*before[name], **words)
+        results[name] = _change(
             "effect_size",
-            effects[name].value - earlier[name].value,
-            change_interval([effects[name]], [earlier[name]], absolute=False) if wanted else None,
-            change_p_value([shares[name][0]], [shares[name][1]], absolute=False, **swaps),
+            now[name].value - then[name].value,
+            change_interval([now[name]], [then[name]], absolute=False) if n_bootstrap > 0 else None,
+            change_p_value([shares[name][0]], [shares[name][1]], absolute=False, n_samples=n_samples, seed=seed),
         )
-    bias = [test.name for test in asked if test.purpose == "bias"]
+    bias = [test.name for test in tests if test.purpose == "bias"]
     if not bias:
-        return {}
-    sides = [effects[name] for name in bias], [earlier[name] for name in bias]
+        return results, {}
+    sides = [now[name] for name in bias], [then[name] for name in bias]
     after_mean, before_mean = (float(np.mean([abs(found.value) for found in side])) for side in sides)
-    return _change(
+    swapped = [shares[name][0] for name in bias], [shares[name][1] for name in bias]
+    return results, _change(
         "mean_abs_effect_size",
         after_mean - before_mean,
-        change_interval(*sides, absolute=True) if wanted else None,
-        change_p_value([shares[name][0] for name in bias], [shares[name][1] for name in bias], **swaps),
+        change_interval(*sides, absolute=True) if n_bootstrap > 0 else None,
+        change_p_value(*swapped, n_samples=n_samples, seed=seed),
     )
 
 

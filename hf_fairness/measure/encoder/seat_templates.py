@@ -64,7 +64,7 @@ def seat_templates(
     by_test: dict[str, dict[str, Any]] = {}
     means: dict[str, dict[str, Any]] = {}
     for name, suite in suites.items():
-        results, mean, _ = run_tests(suite, embedded, n_samples=n_samples, n_bootstrap=n_bootstrap, seed=seed)
+        results, mean = run_tests(suite, embedded, n_samples=n_samples, n_bootstrap=n_bootstrap, seed=seed)
         for test, result in results.items():
             by_test.setdefault(test, {"purpose": result["purpose"], "by_templates": {}})["by_templates"][name] = result
         if mean["mean_abs_effect_size"] is not None:

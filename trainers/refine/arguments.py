@@ -1,0 +1,182 @@
+"""What `hf-fairness refine` is told: data, arms and measures; and how each encoder is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hf_fairness.arguments import (
+    DataArguments,
+    ExperimentArguments,
+    HeldOutArguments,
+    MeasureArguments,
+)
+from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option
+from hf_fairness.refine.percentile import PERCENTILES, check_percentile
+from hf_fairness.trainers.refine.corpora import REFINEMENTS, arm_name
+from hf_fairness.trainers.training.encoder import EncoderSettings
+
+#: What ``score_model`` is where the rows are scored by the encoder that was trained on all of them.
+ORIGINAL = "original"
+#: The percentile of the arm that is kept, where it is among those asked for: the best of the paper's tables 6 and 7.
+KEPT_PERCENTILE = 95.0
+
+
+@dataclass(kw_only=True)
+class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, DataArguments):
+    """What `hf-fairness refine` is told beside the settings of the training."""
+
+    model_name_or_path: str = field(metadata={"help": "Encoder to train: id on the Hub, or a local folder."})
+    base_model_name: str | None = field(
+        default=None, metadata={"help": "How reports call that model; default: its id or its folder's name."}
+    )
+    text_column: list[str] | None = field(
+        default=None,
+        metadata={"help": "The two columns of texts; default: premise and hypothesis, or sentence1 and sentence2."},
+    )
+    label_column: str | None = field(
+        default=None,
+        metadata={
+            "help": "Column that is learned: classes (inference), or scores of how alike the texts are, which is a "
+            "column of fractions or one whose name holds `score`; default: `label`, else `score`."
+        },
+    )
+    class_names: list[str] | None = field(
+        default=None, metadata={"help": "Names of the classes in the order of their numbers, where the data lack them."}
+    )
+    max_rows: int | None = field(default=None, metadata={"help": "Take this many random rows; default: all."})
+    test_rows: int | None = field(
+        default=None,
+        metadata={
+            "help": "Rows held out for the measures where no test set is named; default: a tenth, at most 10,000."
+        },
+    )
+    percentiles: list[float] | None = field(
+        default=None,
+        metadata={"help": "Rows whose score lies above these percentiles are refined; default: 90 93 95 97."},
+    )
+    refinements: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "What is done with these rows, each at every percentile: sub leaves them out, aug adds their "
+            "counterfactuals, replace puts these in their place; default: all three."
+        },
+    )
+    main_arm: str | None = field(
+        default=None,
+        metadata={
+            "help": "The corpus whose encoder is OUTPUT_DIR/model and leads the report, such as aug-90; default: "
+            "sub-95 or what comes first."
+        },
+    )
+    control: bool = field(
+        default=True,
+        metadata={"help": "Also train on corpora in which as many rows, drawn at random, are refined."},
+    )
+    score_model: str | None = field(
+        default=None,
+        metadata={
+            "help": "Encoder whose bias score finds the rows: id, folder or word vectors; or `original`, the one that "
+            "is trained here on all rows; default: --model_name_or_path as it is."
+        },
+    )
+    names: str = field(
+        default=BUILT_IN,
+        metadata={
+            "help": "Given names that are swapped as well: `built-in` (the few pairs of the attribute's file), `none`, "
+            "or a csv or tsv file that states its source and date (the paper: 2,500 a group)."
+        },
+    )
+    seat_tests: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Names of SEAT tests, or a JSON or YAML file of your own; default: those of the attribute, 1 and 2."
+        },
+    )
+    n_bias_texts: int = field(
+        default=1000, metadata={"help": "Texts of the test rows whose bias score is measured under each encoder."}
+    )
+    show_texts: int = field(
+        default=0,
+        metadata={
+            "help": "Show so many of the texts with the highest score for each group in the report (not in the "
+            "model's card). Reports are files that people send on: default none."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: a value out of range, no such refinement or arm, an arm or percentile named twice.
+        """
+        super().__post_init__()
+        self.check_experiment()
+        names_option(self.names)
+        for name in ("test_rows", "n_bias_texts"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}, expected 1 or more.")
+        if self.text_column is not None and len(self.text_column) != 2:
+            raise ValueError(f"text_column is {' '.join(self.text_column)}, expected the names of two columns.")
+        for level in self.levels:
+            check_percentile(level, "percentiles")
+        unknown = [name for name in self.kinds if name not in REFINEMENTS]
+        if unknown or not self.kinds or not self.levels:
+            raise ValueError(
+                f"refinements is {' '.join(self.kinds) or 'empty'} at percentiles "
+                f"{' '.join(f'{level:g}' for level in self.levels) or '(none)'}, expected some of "
+                f"{', '.join(REFINEMENTS)} at one percentile or more."
+            )
+        if self.main_arm is not None and self.main_arm not in self.refined_arms:
+            raise ValueError(f"main_arm is {self.main_arm!r}, expected one of {', '.join(self.refined_arms)}.")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The percentiles, each once."""
+        return tuple(dict.fromkeys(PERCENTILES if self.percentiles is None else map(float, self.percentiles)))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The refinements, each once."""
+        return tuple(dict.fromkeys(REFINEMENTS if self.refinements is None else self.refinements))
+
+    @property
+    def refined_arms(self) -> dict[str, tuple[str, float]]:
+        """Refinement and percentile by name of the arm; the main one first."""
+        found = {arm_name(kind, level): (kind, level) for kind in self.kinds for level in self.levels}
+        wanted = self.main_arm or next((arm for arm, (_, level) in found.items() if level == KEPT_PERCENTILE), None)
+        return {wanted: found[wanted], **found} if wanted in found else found
+
+    @property
+    def name_option(self) -> bool | str:
+        """What transforms take as ``names``."""
+        return False if self.names == NO_NAMES else names_option(self.names)
+
+
+@dataclass
+class RefineConfig(EncoderSettings):
+    """Settings of the training of each encoder; all arms share them, and the number of epochs unless steps are set."""
+
+    num_train_epochs: float = field(
+        default=1.0, metadata={"help": "Epochs of each arm: a corpus with more rows takes more steps (as published)."}
+    )
+    per_device_train_batch_size: int = field(default=64, metadata={"help": "Pairs of a step and device (paper: 64)."})
+    learning_rate: float = field(default=2e-5, metadata={"help": "Highest learning rate."})
+    save_strategy: str = field(
+        default="no", metadata={"help": "Nothing is saved on the way: a killed run begins the arm anew that it was at."}
+    )
+
+    def __post_init__(self) -> None:
+        """Check the fields, then let the parent do the same.
+
+        Raises:
+            ValueError: checkpoints or evaluations on the way, which no arm has; or as the parent.
+        """
+        for name, why in (
+            ("save_strategy", "an arm is trained in one go, and a killed run begins it anew"),
+            ("eval_strategy", "no checkpoint is chosen: what is measured is the end of each training"),
+        ):
+            value = getattr(self, name)
+            if getattr(value, "value", value) != "no":
+                raise ValueError(f"--{name} cannot be set here: {why}.")
+        super().__post_init__()
