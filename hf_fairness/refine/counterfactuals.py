@@ -60,7 +60,8 @@ def refined(dataset: Any, chosen: Rows, kept: Rows, text_columns: Columns, optio
     made = made.select(unseen(rows_of(made, names), set(rows_of(plain, names))))
     if len(made):
         others = plain.select(column_values(made, SOURCE)).remove_columns(_read(function))
-        made = concatenate_datasets([others, made], axis=1).select_columns(rows.column_names)
+        made = concatenate_datasets([others, made], axis=1) if others.column_names else made
+        made = made.select_columns(rows.column_names)
         rows = concatenate_datasets([rows, made])
     return in_format(rows, dataset.format, dataset.column_names)
 
