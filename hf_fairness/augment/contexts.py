@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 
 from hf_fairness.augment import english as en
 from hf_fairness.augment.agreement import base_form, third_person
 from hf_fairness.augment.headlines import verb_like
-from hf_fairness.augment.lexicon import Candidate
 from hf_fairness.augment.scan import Scan
 
 #: Words that stand in every text.
@@ -20,8 +18,6 @@ _SUBJECTS = frozenset({"men", "women", "boys", "girls", "ladies", "gentlemen", "
 _QUOTES = frozenset('"“”')
 _BETWEEN_CONNECTORS = frozenset({"to", "and", "or", "is", "are", "has", "a", "an", "the", "on", "one", "with", "from"})
 _NEAR = 20  # words beside a word that may be of a game
-_PLAIN_NAME = re.compile(r"\.? ([A-Z][a-z]+)(?=[ ,;]|['’]s |\.$)")
-_NO_NUMBER = re.compile(r"[A-Za-z][a-z]*[,;:]? $")
 _BEFORE_OF = frozenset({"of", "for", "to"})
 _OBJECTS = en.DETERMINERS - {"own", "most", "more", "all", "other"} | {"him", "her", "them", "me", "us", "it"}
 
@@ -90,21 +86,6 @@ def _joined_titles(scan: Scan, index: int) -> bool:
     return (
         scan.low(index + 1) in ("and", "&", "or", "/") and scan.low(index + 2) in en.TITLES and scan.capital(index + 2)
     )
-
-
-def is_title(option: Candidate, source: str) -> bool:
-    """Whether a word with this spelling has this reading wherever a name follows, and nothing else is asked."""
-    concept = option.concept
-    asked = concept.when == ("before_name",) and {"upper", "digit_before"}.issuperset(concept.keep)
-    return asked and not concept.generic and source[0].isupper() and source[1:].islower()
-
-
-def plainly_before_name(text: str, start: int, end: int) -> bool:
-    """Whether a name follows a title, seen without the tokens of the text; they must be asked where it is False."""
-    name = _PLAIN_NAME.match(text, end)
-    if name is None or name[1].lower() in FUNCTION_WORDS:
-        return False
-    return start == 0 or _NO_NUMBER.search(text, max(0, start - 24), start) is not None
 
 
 def _before_capital(scan: Scan, start: int, common: Collection[str]) -> bool:
@@ -374,9 +355,6 @@ ONLY = {
     "party": en.ACTORS,
     "verb": en.VERBS_OF_PERSONS,
 }
-
-#: Contexts of things: where none holds, the word is read as sure as any other.
-THINGS = frozenset({"exclaimed", "counted", "connector", "party", "game"})
 
 #: The same for ``when``: a title is a title in a headline too.
 WHEN: dict[str, Callable[[Scan, int, int], bool]] = {**CHECKS, "before_name": _title_before}

@@ -35,6 +35,9 @@ LANGUAGES: dict[str, Callable[..., bool]] = {"en": looks_english}
 #: Words beside which the check must be asked.
 _DOUBTS = {"en": DOUBTS}
 
+#: Texts whose letters are made plain in one go: enough for speed, and little beside them in memory.
+TOGETHER = 32
+
 #: Gives (start, end, Penn tag) of the words of a text.
 Tagger = Callable[[str], Iterable[tuple[int, int, str]]]
 
@@ -101,20 +104,21 @@ class Engine:
             cases = {option.cell: option for option in options}
         if not conditions and not cases and not options[0].concept.generic:
             return options[0]
-        return Reading(options, cases, frozenset(cases), contexts.is_title(options[0], source))
+        return Reading(options, cases, frozenset(cases))
 
-    def find(self, text: str, tagger: Tagger | None = None) -> tuple[list[Hit], Scan | None]:
+    def find(self, text: str, tagger: Tagger | None = None, plain: str | None = None) -> tuple[list[Hit], Scan | None]:
         """Terms of a text, in order, without those that are protected or part of a name.
 
         Args:
             text: one text.
             tagger: gives (start, end, Penn tag) of the words of a text; where it has an opinion about an ambiguous
                 pronoun, it is followed. None means the words around decide.
+            plain: what :meth:`.lexicon.TermFinder.plain` gave for the text, where that is known.
 
         Returns:
             The hits, and the tokens of the text if they were needed to find them.
         """
-        hits, is_open, words, doubtful = self._terms.find(text)
+        hits, is_open, words, doubtful = self._terms.find(text, plain)
         if not hits or (doubtful and not self._in_language(text, words)):
             return [], None
         hits, scan = _decide(text, hits, tagger) if is_open else (hits, None)
@@ -163,16 +167,18 @@ class Engine:
         return render(text, hits, scan, target) if hits else (text, [])
 
     def swap_all(
-        self, texts: Iterable[str], target: Mapping[str, str], tagger: Tagger | None = None
+        self, texts: Sequence[str], target: Mapping[str, str], tagger: Tagger | None = None
     ) -> tuple[list[str], list[str]]:
         """The same for many texts, with the values of an ``edits`` column."""
         rewritten: list[str] = []
         records: list[str] = []
-        for text in texts:
-            hits, scan = self.find(text, tagger)
-            new, record = write(text, hits, scan, target) if hits else (text, "[]")
-            rewritten.append(new)
-            records.append(record)
+        for start in range(0, len(texts), TOGETHER):
+            some = texts[start : start + TOGETHER]
+            for text, plain in zip(some, self._terms.plain(some), strict=True):
+                hits, scan = self.find(text, tagger, plain)
+                new, record = write(text, hits, scan, target) if hits else (text, "[]")
+                rewritten.append(new)
+                records.append(record)
         return rewritten, records
 
 
@@ -198,9 +204,6 @@ def _decide(text: str, found: list[Hit], tagger: Tagger | None) -> tuple[list[Hi
             if not case:
                 case, certainty = pronouns.resolve(text, start, end, reading.cells)
             hits.append(new_hit((start, end, reading.cases[case], certainty)))
-            continue
-        if reading.title and contexts.plainly_before_name(text, start, end):
-            hits.append(new_hit((start, end, reading.options[0], 1.0)))
             continue
         scan = scan or Scan(text)
         candidate = _read_in_context(reading, scan, start, end)

@@ -12,15 +12,27 @@ from hf_fairness.attributes import Attribute, Concept
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment.english import NAME_WORDS
 from hf_fairness.augment.language import ELISION
-from hf_fairness.augment.prose import may_have_no_prose, no_prose, touches, unescaped
+from hf_fairness.augment.prose import NO_PROSE_SIGNS, has_entities_only, is_dotted, no_prose, touches, unescaped
 from hf_fairness.augment.scan import lower_case
 
 #: What stands for a given name in a neutral text.
 NEUTRAL_NAME = "Alex"
 
 _WORD = re.compile(r"\w+")
-#: ASCII letters and digits in lower case, blanks for all else.
-_PLAIN = bytes(ord(chr(i).lower()) if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + bytes(128)
+#: Between texts that are read together; what makes a text need a closer look; a sign that may mean it is no prose.
+#: The last two part words as a blank does.
+_BORDER, _ODD, _SIGN = "\0", "\x1d", "\x1f"
+
+
+def _plain_letter(letter: str) -> str:
+    if letter.isalnum():
+        return letter.lower()
+    odd = letter in "_\\"
+    return letter if letter == _BORDER else _ODD if odd else _SIGN if letter in NO_PROSE_SIGNS else " "
+
+
+#: ASCII letters and digits in lower case, the three above, blanks for all else.
+_PLAIN = "".join(map(_plain_letter, map(chr, range(128)))).encode() + _ODD.encode() * 128
 #: An apostrophe after which a name goes on (*Ma'daan*), and no ending of a term.
 _GOES_ON = r"['’](?!(?:s|d|ll|re|ve|m|em|n)\b)\w"
 _NAME_GOES_ON = re.compile(_GOES_ON, re.IGNORECASE)
@@ -99,13 +111,11 @@ class Reading:
         options: the candidates, those with a condition first.
         cases: case -> candidate, for a pronoun of several cases; empty for other terms.
         cells: those cases.
-        title: whether it is a title (*Mr*) wherever a name follows.
     """
 
     options: tuple[Candidate, ...]
     cases: Mapping[str, Candidate]
     cells: frozenset[str]
-    title: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,19 +193,34 @@ class TermFinder:
         self._doubts, self._special = doubts, self._rare | doubts
         self._read = functools.lru_cache(maxsize=1 << 14)(read)
 
-    def find(self, text: str) -> tuple[list[Hit], bool, list[str], bool]:
+    @staticmethod
+    def plain(texts: Sequence[str]) -> list[str]:
+        """The texts as :meth:`find` looks words up in them: small letters between blanks, in one go for speed."""
+        letters = f" {f' {_BORDER} '.join(texts)} ".encode(errors="surrogatepass")
+        found = letters.translate(_PLAIN).decode().split(_BORDER)
+        if len(found) == len(texts):
+            return found
+        return [TermFinder.plain([text.replace(_BORDER, " ")])[0] for text in texts]
+
+    def find(self, text: str, plain: str | None = None) -> tuple[list[Hit], bool, list[str], bool]:
         """Find the terms of a text.
+
+        Args:
+            text: one text.
+            plain: what :meth:`plain` gave for it, where that is known.
 
         Returns:
             The terms in order, and whether some may be open, which have a :class:`Reading` or a :class:`Combination`
             for a candidate; the words of the text in lower case, if it has terms; and whether it may be in another
             language.
         """
-        if not text.isascii() or "_" in text or ("\\" in text and unescaped(text) != text):
-            hits = self._search(text)
-            return hits, True, _WORD.findall(text.lower()) if hits else [], True
-        letters = text.encode()
-        plain = f" {letters.translate(_PLAIN).decode()} "
+        hits: list[Hit] = []
+        plain = self.plain([text])[0] if plain is None else plain
+        if _ODD in plain:
+            if not text.isascii() or "_" in text or unescaped(text) != text:
+                hits = self._search(text)
+                return hits, True, _WORD.findall(text.lower()) if hits else [], True
+            plain = plain.replace(_ODD, _SIGN)
         words = plain.split()
         found = list(filter(self._is_head, words))
         if not found:
@@ -208,7 +233,10 @@ class TermFinder:
                 return self._search(text), True, words, doubtful
         if ("/" in text or "(" in text) and self._lettered and self._lettered.search(text.lower()):
             return self._search(text), True, words, doubtful
-        hits, end, read, is_open = list[Hit](), 0, self._read, False
+        signs = plain.count(_SIGN)
+        if signs:
+            plain = plain.replace(_SIGN, " ")
+        end, read, is_open = 0, self._read, False
         for word in found:
             start = plain.find(f" {word} ", end)
             end = start + len(word)
@@ -219,7 +247,9 @@ class TermFinder:
                     is_open = True
         if apostrophe and _NAME_GOES_ON.search(text):
             hits = [hit for hit in hits if not _NAME_GOES_ON.match(text, hit.end)]
-        return _in_prose(text, hits) if may_have_no_prose(text, letters) else hits, is_open, words, doubtful
+        if (signs and (signs > text.count("&") or _after_ampersand(text, hits))) or "()" in text or is_dotted(text):
+            hits = _in_prose(text, hits)
+        return hits, is_open, words, doubtful
 
     def _may_hold_longer(self, text: str, words: Sequence[str]) -> bool:
         lower = text.lower()
@@ -250,8 +280,15 @@ class TermFinder:
 
 def _in_prose(text: str, hits: list[Hit]) -> list[Hit]:
     """The hits without those in what is no prose."""
+    if has_entities_only(text) and not _after_ampersand(text, hits):
+        return hits
     spans = no_prose(text)
     return [hit for hit in hits if not touches(spans, hit.start, hit.end)] if spans else hits
+
+
+def _after_ampersand(text: str, hits: Iterable[Hit]) -> bool:
+    """Whether a hit may be part of an entity."""
+    return any(text[max(0, hit.start - 1)] == "&" for hit in hits)
 
 
 def _has_capitals_of(source: str, name: str) -> bool:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.augment.edits import Edit, apply_edits
-from hf_fairness.augment.engine import engine_for
 from hf_fairness.augment.lexicon import Hit
 from hf_fairness.augment.prose import Span, no_prose, touches
 from hf_fairness.augment.scan import Scan
@@ -53,13 +52,15 @@ class _Kept(NamedTuple):
     kind: str
 
 
-def objections(swap: Swap, attribute: Attribute, *, names: bool, ignore: frozenset[str]) -> Iterator[tuple[str, str]]:
+def objections(
+    swap: Swap, attribute: Attribute, hits: Sequence[Sequence[Hit]], ignore: frozenset[str]
+) -> Iterator[tuple[str, str]]:
     """Rules that reject a swap, with what they found, the gravest first.
 
     Args:
         swap: the row.
         attribute: the attribute that was swapped.
-        names: whether its given names are looked at.
+        hits: the terms of each source; none are needed where there are no edits.
         ignore: kinds of inherent words that are passed over.
     """
     for source, target, edits in zip(*swap, strict=True):
@@ -67,7 +68,7 @@ def objections(swap: Swap, attribute: Attribute, *, names: bool, ignore: frozens
             yield "edits", f"they do not turn {_short(source)!r} into {_short(target)!r}"
     if all(source == target for source, target in zip(swap.sources, swap.targets, strict=True)):
         return  # nothing was swapped, so there is no swap to judge
-    views = [_View(source, edits, attribute, names) for source, edits in zip(swap.sources, swap.edits, strict=True)]
+    views = [_View(*each, attribute) for each in zip(swap.sources, swap.edits, hits, strict=True)]
     kept = [[word for word in view.kept() if word.kind not in ignore] for view in views]
     for view, words in zip(views, kept, strict=True):
         for title, name in view.mismatches():
@@ -89,12 +90,12 @@ def objections(swap: Swap, attribute: Attribute, *, names: bool, ignore: frozens
 class _View:
     """One column of a swap: what was taken out where, and what stayed."""
 
-    def __init__(self, source: str, edits: Sequence[Edit], attribute: Attribute, names: bool) -> None:
+    def __init__(self, source: str, edits: Sequence[Edit], hits: Sequence[Hit], attribute: Attribute) -> None:
         self.source = source
         self.edits = edits
         self.attribute = attribute
         self.gone = {group_from(edit) for edit in edits}
-        self.hits: list[Hit] = engine_for(attribute, names).find(source)[0]
+        self.hits = hits
         self._at = {edit.start: edit for edit in edits}
         self._ordered = sorted(edits, key=lambda edit: edit.start)
         self._starts = [edit.start for edit in self._ordered]

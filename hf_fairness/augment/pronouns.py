@@ -5,9 +5,10 @@ The words around decide, by a fitted model (:mod:`.context_model`); what a form 
 
 from __future__ import annotations
 
+import functools
 import re
 
-from hf_fairness.augment.context_model import context_model, surroundings
+from hf_fairness.augment.context_model import ContextModel, context_model, surroundings
 
 OBJECT = "object"
 DETERMINER = "possessive_determiner"
@@ -43,6 +44,13 @@ def tagged(tag: str, cells: frozenset[str]) -> str:
     return _TAGS.get(cells, {}).get(tag, "")
 
 
+@functools.cache
+def _model(cells: frozenset[str]) -> tuple[ContextModel | None, str]:
+    """The model that tells these cases apart, and its first reading."""
+    name, first = _MODELS.get(cells, ("", ""))
+    return context_model(name) if name else None, first
+
+
 def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str, float]:
     """Case of a pronoun.
 
@@ -60,13 +68,12 @@ def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str
         >>> [resolve(text, 7, 10, OBJECT_OR_DETERMINER)[0] for text in ("We saw her.", "We saw her dog.")]
         ['object', 'possessive_determiner']
     """
-    if cells not in _MODELS:
+    model, first = _model(cells)
+    if model is None:
         return min(cells), 1 / len(cells)
     attached = _ATTACHED.match(text, end) if text[end : end + 1] in _JOINING else None
     if attached:  # her-self, her's
         return DETERMINER if OBJECT not in cells or (attached[1] or "").lower() == "s" else OBJECT, SHOWN
-    name, first = _MODELS[cells]
-    model = context_model(name)
     follower = text[end : end + 1]
     if follower == " " or follower in _ENDS:
         before = text[max(0, start - _NEAR) : start].rstrip(" ").rpartition(" ")[2]

@@ -48,12 +48,16 @@ def _any(endings: Set[str]) -> str:
     return "|".join(sorted(endings | {word.upper() for word in endings}))
 
 
-#: A text without any of these is prose from end to end; the first and the second are quick.
-_SIGNS = bytes(chr(i) in "@#\\<`{$~&/[]%:=" for i in range(256))
+#: A text without any of these, without ``()`` and not :func:`is_dotted` is prose from end to end.
+NO_PROSE_SIGNS = frozenset("@#\\<`{$~&/[]%:=")
+_SIGNS = bytes(chr(i) in NO_PROSE_SIGNS for i in range(256))
 _DOTTED = re.compile(r"\.[^\W\d]\w")
-_SURE_SIGNS = re.compile(
-    r"""[@#\\<`{~]|\$[A-Za-z_]|&\#?\w+;|&[\w-]+=|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^|":|]:|%\(|\b10\.\d"""
+_SURE_SIGNS = (
+    r"""@\w|\#[^\W\d]|[\\<`{~]|\$[A-Za-z_]|&[\w-]+=|[/:][^\W\d]|\.[^\W\d]\w|\?[\w-]+=|\]\(|\]\[|\[\[|\[/?\w+=|\[\^"""
+    r"""|":|]:|%\(|\b10\.\d"""
 )
+_BUT_ENTITIES = re.compile(_SURE_SIGNS)
+_ANY_SIGN = re.compile(rf"{_SURE_SIGNS}|&\#?\w+;")
 
 # Each alternative begins with a sign, with a line or with a word that a sign goes on from: all else is passed quickly.
 _NO_PROSE = re.compile(
@@ -140,12 +144,21 @@ def no_prose(text: str) -> list[Span]:
     return [span for span, _ in _found(text)] if may_have_no_prose(text) else []
 
 
-def may_have_no_prose(text: str, letters: bytes | None = None) -> bool:
-    """Whether a text, or its bytes where they are known, has a sign of what is no prose; most have none."""
-    letters = text.encode(errors="replace") if letters is None else letters
-    if 1 not in letters.translate(_SIGNS) and "()" not in text:
-        return text.find(".", 0, -1) >= 0 and _DOTTED.search(text) is not None
-    return _SURE_SIGNS.search(text) is not None or "()" in text
+def may_have_no_prose(text: str) -> bool:
+    """Whether a text has a sign of what is no prose; most have none."""
+    if 1 not in text.encode(errors="replace").translate(_SIGNS) and "()" not in text:
+        return is_dotted(text)
+    return _ANY_SIGN.search(text) is not None or "()" in text
+
+
+def has_entities_only(text: str) -> bool:
+    """Whether nothing but entities such as ``&quot;`` is no prose in a text."""
+    return _BUT_ENTITIES.search(text) is None and "()" not in text
+
+
+def is_dotted(text: str) -> bool:
+    """Whether a word of a text goes on after a full stop."""
+    return text.find(".", 0, -1) >= 0 and _DOTTED.search(text) is not None
 
 
 def _found(text: str) -> list[tuple[Span, str]]:

@@ -13,6 +13,7 @@ from hf_fairness.attributes.names import with_names
 from hf_fairness.augment.confidence import probability, risks
 from hf_fairness.augment.edits import parse_edits
 from hf_fairness.augment.engine import engine_for
+from hf_fairness.augment.lexicon import Hit
 from hf_fairness.augment.objections import REASONS, Swap, edits_by_column, objections
 from hf_fairness.augment.perplexity import PerplexityRatio
 from hf_fairness.augment.transforms import VERSION, counterfactual_names
@@ -132,7 +133,8 @@ class SwapQuality(MapFunction):
             swaps: the swaps.
             ratios: their perplexity ratios, if they are known.
         """
-        reasons = [self._reason(swap) for swap in swaps]
+        hits = [self._hits(swap) for swap in swaps]
+        reasons = [self._reason(swap, terms) for swap, terms in zip(swaps, hits, strict=True)]
         if isinstance(self.perplexity, PerplexityRatio):
             pairs = [(swap.sources, swap.targets) for swap in swaps]
             open_ = [i for i, reason in enumerate(reasons) if not reason and list(pairs[i][0]) != list(pairs[i][1])]
@@ -144,21 +146,26 @@ class SwapQuality(MapFunction):
         for i, (swap, reason) in enumerate(zip(swaps, reasons, strict=True)):
             if not reason and by_row.get(i, 0.0) > self.max_ratio and "perplexity" not in self.ignore:
                 reason = f"perplexity: {by_row[i]:.2f} times that of the text, more than {self.max_ratio:g}"
-            rows.append({"confidence": 0.0 if reason else self._confidence(swap), "rejected_reason": reason})
+            rows.append({"confidence": 0.0 if reason else self._confidence(swap, hits[i]), "rejected_reason": reason})
         return rows
 
-    def _confidence(self, swap: Swap) -> float:
-        engine, counts, certainty = engine_for(self.attribute, self.use_names), Counter[str](), 1.0
-        for source, edits in zip(swap.sources, swap.edits, strict=True):
+    def _hits(self, swap: Swap) -> list[list[Hit]]:
+        """The terms of each source; none where nothing was edited, which nobody asks about."""
+        engine = engine_for(self.attribute, self.use_names)
+        return [engine.find(source)[0] if any(swap.edits) else [] for source in swap.sources]
+
+    def _confidence(self, swap: Swap, hits: Sequence[Sequence[Hit]]) -> float:
+        counts, certainty = Counter[str](), 1.0
+        for source, edits, terms in zip(swap.sources, swap.edits, hits, strict=True):
             spans = {edit.start: edit.end for edit in edits}
-            hits = [hit for hit in engine.find(source)[0] if hit.start in spans]
-            counts += risks(source, hits, list(spans.items()), self.attribute)
-            certainty *= math.prod(hit.certainty for hit in hits)
+            changed = [hit for hit in terms if hit.start in spans]
+            counts += risks(source, changed, list(spans.items()), self.attribute)
+            certainty *= math.prod(hit.certainty for hit in changed)
         return round(probability(counts, certainty), 6)
 
-    def _reason(self, swap: Swap) -> str:
+    def _reason(self, swap: Swap, hits: Sequence[Sequence[Hit]]) -> str:
         """The first rule that rejects, with what it found; ``""`` if none does."""
-        for code, found in objections(swap, self.attribute, names=self.use_names, ignore=self.ignore):
+        for code, found in objections(swap, self.attribute, hits, self.ignore):
             if code not in self.ignore:
                 return f"{code}: {found}"
         return ""

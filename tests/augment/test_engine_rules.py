@@ -59,7 +59,21 @@ def test_the_words_find_what_the_expression_finds(shared):
     """Real news: looking words up gives the same places as the regular expression over every letter."""
     lines = (shared / "data" / "gfst" / "news.2017.MALE.en-it.en").read_text(encoding="utf-8").splitlines()[:4_000]
     lines += ["@he said", "his.com and hers.net", "see http://x.org/he", "first lady", "Mother Nature", "he-man he"]
+    lines += [
+        "&quot; he said &quot; he",
+        "&him; he",
+        "R & D: he",
+        "&he",
+        "he&#39;s",
+        "a\0he b",
+        "\0",
+        "she \ud800 he",
+        "x_y he",
+    ]
     finder: TermFinder = engine_for(load_attribute("gender"))._terms
+    assert [finder.find(*each) for each in zip(lines, finder.plain(lines), strict=True)] == list(
+        map(finder.find, lines)
+    )
     quick = 0
     for line in lines:
         hits, _, words, _ = finder.find(line)
