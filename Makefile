@@ -52,6 +52,7 @@ slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README
 	$(BIN)/python -m benchmarks.data_diet_quality
 	$(BIN)/python -m benchmarks.gfst_quality
 	$(BIN)/python -m benchmarks.gfst_real
+	$(BIN)/python -m benchmarks.gfst_news
 	$(BIN)/python -m benchmarks.ibadr_quality
 	$(BIN)/python -m benchmarks.ibadr_sick
 	$(BIN)/python -m benchmarks.interval_coverage
