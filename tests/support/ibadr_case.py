@@ -44,7 +44,11 @@ class Case:
         given = {"train": self.world.train, "validation": self.world.validation}
         given |= {"challenge": {"planted": self.world.challenge}}
         given |= {"model": self.classifier, "generator": self.generator}
-        given |= {name: settings.pop(name) for name in (*given, "test", "anti_artefact") if name in settings}
+        given |= {
+            name: settings.pop(name)
+            for name in (*given, "test", "anti_artefact", "pools", "shallow")
+            if name in settings
+        }
         return run_ibadr(*self.settings(folder, **settings), **given)
 
     def settings(self, folder: Path | str, **settings: Any) -> tuple[Any, Any]:

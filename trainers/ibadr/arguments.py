@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments, LabelArguments
 
@@ -76,6 +78,14 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
             "and labels of the data set."
         },
     )
+    pool: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Train on pools that were made before, in the place of the rounds, and generate nothing (table 7): "
+            "the output folder of another run, or rows as --dataset with the columns and labels of the data. PLACE, or "
+            "NAME=PLACE where there are several."
+        },
+    )
     arms: list[str] | None = field(
         default=None,
         metadata={
@@ -122,7 +132,8 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         """Check what can be checked without reading anything.
 
         Raises:
-            ValueError: sizes below 1, an unknown arm, more than two columns of texts, or as the parents.
+            ValueError: sizes below 1, an unknown arm, pools beside rounds, more than two columns of texts, or as the
+                parents.
         """
         super().__post_init__()
         self.check_experiment()
@@ -132,6 +143,18 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         unknown = [name for name in self.arms or () if name not in CHOICES]
         if unknown:
             raise ValueError(f"--arms has {unknown[0]!r}, expected some of {', '.join(CHOICES)}.")
+        titles = [title for title, _ in self.pools]
+        bad = next((title for title in titles if titles.count(title) > 1 or not re.fullmatch(r"\w*", title)), None)
+        if bad is not None:
+            raise ValueError(
+                f"--pool has the name {bad!r}, expected letters, digits and _, each name once: --pool a=PLACE b=PLACE."
+            )
+        rounds = [
+            *(name for name in self.chosen_arms if name in IN_ROUNDS),
+            *(["--added_sizes"] * bool(self.added_sizes)),
+        ]
+        if self.pool and rounds:
+            raise ValueError(f"--pool takes the place of the rounds, which {rounds[0]} needs: leave one of them out.")
         if self.text_column is not None and len(self.text_column) not in (1, 2):
             raise ValueError(f"--text_column is {self.text_column}, expected one or two columns.")
 
@@ -139,3 +162,9 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
     def chosen_arms(self) -> tuple[str, ...]:
         """Models beside the usual ones, each once."""
         return tuple(dict.fromkeys([*(_POE if self.poe else ()), *(self.arms or ())]))
+
+    @property
+    def pools(self) -> list[tuple[str, str]]:
+        """Name, if any, and place of each pool that was made before."""
+        cut = [("", "", text) if Path(text).exists() else text.partition("=") for text in self.pool or ()]
+        return [(title, place) if mark else ("", title + place) for title, mark, place in cut]

@@ -7,7 +7,7 @@ Tables 3 to 7 of Wang et al. 2023 compare IBADR with other ways to debias; ``REC
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.record import Arm, Role
@@ -39,6 +39,7 @@ class Recipe:
         loss: one of the words above.
         changes: settings of the config with which its rounds differ from those of IBADR.
         size: so many of the added rows; None: all.
+        pool: title of the pool that was made before.
     """
 
     plan: Plan
@@ -46,6 +47,7 @@ class Recipe:
     loss: str = PLAIN
     changes: Mapping[str, Any] = field(default_factory=dict)
     size: int | None = None
+    pool: str = ""
 
     @property
     def in_rounds(self) -> bool:
@@ -159,10 +161,17 @@ def smaller(size: int) -> Recipe:
 
 def given_pool(title: str, first: bool) -> Recipe:
     """The classifier on the original rows and those of a pool that was made before; the first one is the method."""
-    name = f"pool_{title}" if title else "pool"
-    about = "trained on the original rows and those of a pool that was made elsewhere"
-    arm = Arm(name, f"pool {title}".strip(), "method" if first else "variant", about)
-    return Recipe(Plan(arm, ("base",), ("base", "control") if first else ("base",)), rows=GIVEN)
+    about = "trained on the original rows and those of a pool that was made before"
+    return _recipe(
+        f"with_pool_{title}" if title else "with_pool",
+        f"pool {title}".strip(),
+        about,
+        "method" if first else "variant",
+        ("base", "control"),
+        needs=("base",),
+        rows=GIVEN,
+        pool=title,
+    )
 
 
 def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Recipe]:
@@ -173,15 +182,16 @@ def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Re
         pools: titles of pools that take the place of the rounds.
 
     Returns:
-        With pools: those in the place of IBADR, which is not run, and a control of as many steps as the first.
+        With pools: those in the place of IBADR, and a control of as many steps as the first.
     """
     if pools:
         methods = [given_pool(title, place == 0) for place, title in enumerate(pools)]
     else:
         methods = [RECIPES["ibadr"], *map(smaller, arguments.added_sizes or ())]
-    wanted = [RECIPES[name] for name in RECIPES if name in arguments.chosen_arms]
-    control = [RECIPES["control"]] if arguments.control else []
-    return {each.plan.arm.name: each for each in (RECIPES["base"], *methods, *control, *wanted)}
+    name, control = methods[0].plan.arm.name, RECIPES["control"]
+    controls = [replace(control, plan=replace(control.plan, needs=(name,)))] if arguments.control else []
+    others = [recipe for name, recipe in RECIPES.items() if name in arguments.chosen_arms]
+    return {each.plan.arm.name: each for each in (RECIPES["base"], *methods, *controls, *others)}
 
 
 def augmentation(

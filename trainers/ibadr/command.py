@@ -36,11 +36,21 @@ EPILOG = """examples:
   files of one's own, the claim in the first column:
     hf-fairness ibadr MODEL --dataset train.csv --validation_dataset dev.csv --test_dataset test.csv \\
         --text_column claim evidence --label_column verdict --hypothesis_first
-  the ablations of table 5 are switches:
-    --update_shallow False | --random_indicator False | --use_indicators False | --iterative False
-  three seeds, as in section 3.1; tables 2, 7, 8 and 9:
-    --n_seeds 3   --sweep n_bias_indicators=3,7,9   --sweep model_name_or_path=bert-large-uncased,roberta-base
-    --sweep max_rows=100000,200000   --added_sizes 10000 100000 300000
+  tables 3 to 6: rivals, product of experts, ablations and generic augmentations beside it, in one run:
+    --arms reweight confreg dct z_filter poe ibadr_poe z_filter_poe without_update lowest_indicator \\
+        without_update_lowest without_indicators without_rounds --n_seeds 3
+    --arms synonyms mlm paraphrase --masked_model bert-base-uncased --forward_model Helsinki-NLP/opus-mt-en-de \\
+        --backward_model Helsinki-NLP/opus-mt-de-en
+  table 7: larger classifiers on the pool of a run that is there, and on another; nothing is generated:
+    hf-fairness ibadr bert-large-uncased --dataset nyu-mll/glue --dataset_config mnli \\
+        --text_column premise hypothesis --validation_split validation_matched \\
+        --pool ibadr=out z_filter=other.jsonl --output_dir large
+  tables 2, 8 and 9:
+    --sweep n_bias_indicators=3,7,9   --sweep max_rows=100000,200000   --added_sizes 10000 100000 300000
+
+The paper's generator and shallow model are both GPT-2 large: --generator_model gpt2-large --shallow_model gpt2-large
+(with --bf16 --activation_checkpointing --generator_gradient_accumulation_steps where memory is short). Our defaults are
+GPT-2 and the classifier's own model. CrossAug is for claims with evidence, and its false claims come from a few rules.
 
 Which model's confidence filters the samples matters: one that shares the bias throws away what the method is after.
 The report shows what the filter did. No number of it shows that a model is free of bias.
@@ -69,11 +79,13 @@ DEMO = {
 
 def open_data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     """The sets that the arguments name, or the world of the demo."""
+    pools = {title: _pool(place) for title, place in arguments.pools}
     if arguments.demo:
-        return demo_data(config.seed)
+        return {**demo_data(config.seed), "pools": pools}
     if not arguments.dataset:
         raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
     return {
+        "pools": pools,
         "challenge": dict(_challenge(text) for text in arguments.challenge or []),  # what is small comes first
         "test": open_held_out(arguments, arguments, "test"),
         "validation": open_held_out(arguments, arguments, "validation"),
@@ -99,6 +111,12 @@ def _challenge(text: str) -> tuple[str, Any]:
         if not any(path.rglob("*.parquet")) and path.suffix != ".parquet":
             return title, place
     return title, open_dataset(place, split=None, prefer=("evaluation", "test", "validation"))
+
+
+def _pool(place: str) -> Any:
+    """Rows of a pool: that of another run in its output folder, or of a file, folder or id."""
+    inside = Path(place) / "pool"
+    return open_dataset(str(inside if inside.is_dir() else place), split=None, prefer=("train",))
 
 
 def demo_data(seed: int) -> dict[str, Any]:

@@ -41,6 +41,7 @@ _RANGES = (
     (1, math.inf, "1 or more", (
         "n_shallow", "n_iterations", "n_generated", "max_new_tokens", "sampling_batch_size", "early_stopping_patience",
         "per_device_train_batch_size", "generator_per_device_train_batch_size", "generator_lora_r",
+        "generator_gradient_accumulation_steps",
     )),
     (2, math.inf, "2 or more", ("n_bias_indicators",)),
     (math.ulp(0.0), math.inf, "more than 0", (
@@ -139,7 +140,10 @@ class IBADRConfig(TrainingArguments):
     )
     generator_learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the generator."})
     generator_per_device_train_batch_size: int = field(
-        default=32, metadata={"help": "Rows per device and step of the generator."}
+        default=32, metadata={"help": "Rows per device and batch of the generator."}
+    )
+    generator_gradient_accumulation_steps: int = field(
+        default=1, metadata={"help": "Batches of the generator whose gradients make a step together."}
     )
     generator_use_peft: bool = field(
         default=False, metadata={"help": "Train LoRA adapters and the new tokens of the generator, not all weights."}
@@ -256,6 +260,7 @@ class IBADRConfig(TrainingArguments):
         names = ["learning_rate", "per_device_train_batch_size"]
         if model == "generator":
             left.update(OF_CLASSIFIERS)
+            names += ["gradient_accumulation_steps"] if self.generator_gradient_accumulation_steps > 1 else []
         else:
             names += ["num_train_epochs", "per_device_eval_batch_size"]
         found = {name: value for name, value in self.changed().items() if name not in left}

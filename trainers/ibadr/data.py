@@ -137,6 +137,27 @@ def read_task(
     return PairTask(rows, found["validation"], found.get("test"), columns, list(names or ()), counts)
 
 
+def read_pool(task: PairTask, rows: Dataset, title: str, label_column: str = LABEL) -> Dataset:
+    """Rows of a pool that was made before, in the form of the task.
+
+    Args:
+        task: the data; its columns and labels are those of the pool.
+        rows: all rows are taken; of a pool of IBADR, which has a column ``iteration``, those that were added.
+        title: of the pool, in messages.
+        label_column: column of the labels, if the pool has it; else it is ``label``.
+
+    Raises:
+        ValueError: as :func:`read_task`; there is no row.
+    """
+    if "iteration" in rows.column_names:
+        rows = rows.select([place for place, number in enumerate(rows["iteration"]) if number])
+    if not len(rows):
+        raise ValueError(f"The pool {title} has no added row: what it holds are the original ones.".replace("  ", " "))
+    labels = label_column if label_column in rows.column_names else LABEL
+    what = f"pool {title}".strip()
+    return labelled_rows(rows, task.columns, task.label_names, what, label_column=labels)[0]
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a model comes from.

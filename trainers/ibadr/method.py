@@ -41,14 +41,14 @@ from hf_fairness.report.artefact_card import (
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import shown_settings
-from hf_fairness.runs import atomic_write_text
+from hf_fairness.runs import atomic_write_text, content_key
 from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.trainers.experiment import Fitted, Found, Method, Plan, run_experiment
 from hf_fairness.trainers.ibadr import arms as recipes
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.arms import Recipe
 from hf_fairness.trainers.ibadr.config import IBADRConfig
-from hf_fairness.trainers.ibadr.data import LABEL, PairTask, read_task, sources
+from hf_fairness.trainers.ibadr.data import LABEL, PairTask, read_pool, read_task, sources
 from hf_fairness.trainers.ibadr.pool import ACCEPTED, added_rows, pool_counts, read_rows
 from hf_fairness.trainers.ibadr.rounds import BASE, FIRST_SHALLOW, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
@@ -98,6 +98,7 @@ def run_ibadr(
     model: Any = None,
     generator: Any = None,
     shallow: Any = None,
+    pools: Mapping[str, Dataset] | None = None,
     anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None,
 ) -> dict[str, Any]:
     """Refine a data set, train on it, and report.
@@ -116,6 +117,8 @@ def run_ibadr(
             arguments.
         generator: the same for the generator.
         shallow: the same for the shallow model; None: that of the arguments, or else the classifier.
+        pools: rows that were made before, by title (which may be empty), to train on in the place of the rounds; a
+            pool of another run, or rows with the columns and labels of the data.
         anti_artefact: from rows (text columns and ``label``) to whether the artefact of each speaks for another label,
             where an artefact is known; its share is reported.
 
@@ -132,12 +135,14 @@ def run_ibadr(
     check_losses(arguments, config)
     task = read_task(arguments, train, validation=validation, test=test, seed=config.seed)
     check_augmentations(arguments, task.enough(arguments.max_rows, config, config.seed), config)
+    made = {title: read_pool(task, rows, title, arguments.label_column) for title, rows in (pools or {}).items()}
     given = {"model": model, "generator": generator, "shallow": shallow}
     sources(arguments, config, given)
     sets = labelled_sets(
         task, challenge, hypothesis_first=arguments.hypothesis_first, label_column=arguments.label_column
     )
-    return run_experiment(IBADR, arguments, config, task=task, sets=sets, given=given, anti_artefact=anti_artefact)
+    data = {"task": task, "sets": sets, "given": given, "pools": made, "anti_artefact": anti_artefact}
+    return run_experiment(IBADR, arguments, config, **data)
 
 
 def check_losses(arguments: IBADRArguments, config: IBADRConfig) -> None:
@@ -184,7 +189,7 @@ class IBADR(Method):
         self.rounds = Rounds(self.run, self.config, self.task, self.sources, self.data["anti_artefact"])
         self.labelled = [replace(each, seed=self.seed, guess=self.rounds.guess) for each in self.data["sets"]]
         self.made: dict[str, Any] = {"data": self.task.describe()}
-        self.recipes = recipes.chosen(self.arguments)
+        self.recipes = recipes.chosen(self.arguments, list(self.data["pools"]))
         self.variants: dict[str, Rounds] = {}
         self.filtered: tuple[Dataset, Any] | None = None
 
@@ -195,11 +200,17 @@ class IBADR(Method):
 
     def asked(self) -> dict[str, Any]:
         """The settings as a reader sees them: no paths of this machine."""
-        roles = {"model_name_or_path": "model", "generator_model": "generator", "shallow_model": "shallow"}
+        roles, pools = {"model_name_or_path": "model", "shallow_model": "shallow"}, self.data["pools"]
+        asked = super().asked()
+        if pools:
+            del asked["generator_model"]  # it is not opened
+        else:
+            roles["generator_model"] = "generator"
         return {
-            **super().asked(),
+            **asked,
             **shown_settings(self.config.shown()),
             "challenge": [text.partition("=")[0] for text in self.arguments.challenge or []],
+            **({"pool": [title or "pool" for title in pools]} if pools else {}),
             **{name: self.sources[role].name for name, role in roles.items()},
         }
 
@@ -211,11 +222,14 @@ class IBADR(Method):
         """Train one classifier; before that come the rounds or whatever else makes its rows."""
         recipe = self.recipes[name]
         rows, key = self._rows(recipe)
-        if recipe.plan.arm.role == "method":
+        if recipe.rows == recipes.GIVEN and recipe.plan.arm.role == "method":
+            counts = pool_counts(rows, self.task.label_names)
+            self.made |= {"rounds": [], "pool": counts, **self._probes(rows, key)}
+        elif recipe.plan.arm.role == "method":
             self._describe(rows, key)
         how: dict[str, Any] = {"trainer_class": TRAINERS[recipe.loss]}
         if name == "control":
-            like = next(fitted[each].training for each in self.recipes["control"].plan.needs if each in fitted)
+            like = fitted[recipe.plan.needs[0]].training
             steps = {"max_steps": like["max_steps"], "eval_strategy": "steps", "eval_steps": like["eval_steps"]}
             how |= {"settings": steps, "stop_at": like["steps"]}
         if recipe.size is not None:
@@ -235,6 +249,9 @@ class IBADR(Method):
             rounds = self._rounds(recipe)
             rows, key = rounds.pool(rounds.config.rounds), rounds.pool_key(rounds.config.rounds)
             return (rows, key) if recipe.rows == recipes.REFINED else self._z_filtered(rows, key)
+        if recipe.rows == recipes.GIVEN:
+            pool = added_rows(self.data["pools"][recipe.pool], self.task.columns, LABEL, "pool")
+            return concatenate_datasets([self.rounds.pool(0), pool]), [*self.rounds.pool_key(0), content_key(pool)]
         return self._augmented(recipe.rows)
 
     def _rounds(self, recipe: Recipe) -> Rounds:
@@ -399,8 +416,9 @@ class IBADR(Method):
         texts = ("Two women play chess.", "People play a game.")[: len(self.task.columns)]
         return About(
             title=self.model_name,
-            summary=f"A text classifier ({', '.join(self.task.label_names)}): {self.base_name}, trained on data that "
-            "IBADR (Wang et al. 2023) refined against biases that a shallow model learns.",
+            summary=f"A text classifier ({', '.join(self.task.label_names)}): {self.base_name}, trained on "
+            + ("its data and a pool of added rows." if self.data["pools"] else "data that IBADR (Wang et al. 2023) ")
+            + ("" if self.data["pools"] else "refined against biases that a shallow model learns."),
             **from_record(record),
             load=load_classifier(*texts),
             metadata=self._metadata("model", "text-classification", record),
@@ -413,7 +431,9 @@ class IBADR(Method):
         return {"library_name": "transformers", "pipeline_tag": task, **base}
 
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
-        """Beside the classifier: the generator of its samples, and the pool that it was trained on."""
+        """Beside the classifier: the generator of its samples, and the pool that it was trained on, if made here."""
+        if self.data["pools"]:
+            return {}
         folder, about = self.run.folder(f"generator-{self.config.rounds}"), self._about_generator(record)
         bias = bias_section(record, of="the classifier that was trained on this pool")
         made = self._derivation(self.made["pool"], self.made["rounds"])
