@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -30,6 +31,23 @@ def auc_change(results: Results, name: str, part: str) -> dict[str, Any]:
     return over_seeds([None if a is None or not b else a / b - 1.0 for a, b in pairs], low=-1.0)
 
 
+#: Of a cell: its fairness, where higher is better, its number of rows, its name, and the change of the AUC.
+Candidate = tuple[float, float, str, float]
+
+
+def pick(candidates: Iterable[Candidate], most: float) -> Candidate | None:
+    """The fairest of the cells that lose at most so much of the AUC, of equally fair ones that with fewer rows.
+
+    A cell whose numbers are NaN is none.
+
+    Example:
+        >>> pick([(0.9, 80.0, "a", -0.01), (0.9, 50.0, "b", -0.02), (1.0, 9.0, "c", -0.2)], 0.03)
+        (0.9, 50.0, 'b', -0.02)
+    """
+    within = [each for each in candidates if each[-1] >= -most and not math.isnan(each[0])]
+    return max(within, key=lambda each: (each[0], -each[1], each[2]), default=None)
+
+
 def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments) -> dict[str, Any] | None:
     """The fairest cell whose AUC on the validation texts falls by ``max_auc_drop`` at most, in the mean over seeds.
 
@@ -50,17 +68,18 @@ def choose(results: Results, cells: Sequence[Cell], arguments: DataDietArguments
     for each in cells:
         value = over_seeds(results[each.name]["measures"][part][arguments.select_by], **RATE)["mean"]
         change = auc_change(results, each.name, "validation")["mean"]
-        if value is not None and change is not None and change >= -arguments.max_auc_drop:
-            found.append((sign * value, -float(np.mean(results[each.name]["n_rows"])), each.name, change))
-    if not found:
+        if value is not None and change is not None:
+            found.append((sign * value, float(np.mean(results[each.name]["n_rows"])), each.name, change))
+    chosen = pick(found, arguments.max_auc_drop)
+    if chosen is None:
         return None
-    rank, _, name, change = max(found)
+    rank, _, name, change = chosen
     return {
         "name": name,
         "criterion": abs(rank),
         "rank": rank,
         "auc_change": change,
-        "n_within_limit": len(found),
+        "n_within_limit": sum(each[-1] >= -arguments.max_auc_drop for each in found),
         "n_cells": len(cells),
     }
 
@@ -184,6 +203,22 @@ def _points(results: Results, rankings: Mapping[str, Sequence[Cell]]) -> dict[st
         ]
         for ranking, cells in rankings.items()
     }
+
+
+def ge_scores(means: NDArray[np.float64], changed: NDArray[np.bool_]) -> dict[str, Any]:
+    """How the GE scores of the training texts are spread.
+
+    Args:
+        means: GE of each text, mean over seeds, shape (n,).
+        changed: which texts have a counterfactual; of the others GE is 0.
+
+    Returns:
+        ``n_zero``: texts without a counterfactual; ``quantiles`` of the others: the least, the three quarters, the
+        largest; empty where there are none.
+    """
+    known = means[changed]
+    quantiles = np.quantile(known, [0.0, 0.25, 0.5, 0.75, 1.0]).tolist() if len(known) else []
+    return {"n": int(changed.sum()), "n_zero": int((~changed).sum()), "quantiles": quantiles}
 
 
 def spearman(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +14,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from hf_fairness.attributes import Attribute, load_attribute
+from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.attributes.names import names_option, with_names
 from hf_fairness.augment import CounterfactualSwap, RemoveTerms, SwapQuality
 from hf_fairness.maps import row_draw
@@ -24,6 +27,7 @@ from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 
 Rows = NDArray[np.intp]
+_WORDS = re.compile(r"[^\W\d_]+")
 #: Part of the training texts that is held out where no validation or test set is given: in it, every label and group
 #: has its share.
 HELD_OUT = 0.1
@@ -298,3 +302,51 @@ def _versions(
         return ["original", "counterfactual"], np.where(changed, 0, -1)
     place = [groups.index(pairs[row][0]) if row in pairs else -1 for row in range(len(texts))]
     return groups, np.array(place)
+
+
+def statistics(diet: DietData) -> dict[str, dict[str, Any]]:
+    """What the sets are made of.
+
+    Args:
+        diet: the texts.
+
+    Returns:
+        By set ``n`` texts, ``positive_share``, ``pronouns`` (how many words of the texts are a pronoun of each group),
+        ``about`` (texts whose group words are mostly of a group) and ``positive_about`` (share of positives among
+        these, None of none); of the texts of groups their own groups instead.
+
+    Source: Zayed et al. 2023, table 1.
+    """
+    attribute = diet.attribute
+    words = {
+        name: {form.lower() for each in attribute.paradigms if each.group == name for form in each.forms.values()}
+        for name in attribute.group_names
+    }
+    texts = {name: getattr(diet, name) for name in ("train", "validation", "test")}
+    sets = {
+        name: (split.texts, split.labels, [attribute.polarity(text) for text in split.texts])
+        for name, split in texts.items()
+    }
+    if diet.groups is not None:
+        sets["groups"] = (diet.groups["text"][:], np.array(diet.groups["label"]), diet.groups["group"][:])
+    return {name: _describe(*each, words, diet.positive) for name, each in sets.items()}
+
+
+def _describe(
+    texts: Sequence[str],
+    labels: NDArray[np.int64],
+    about: Sequence[str],
+    words: Mapping[str, set[str]],
+    positive: int,
+) -> dict[str, Any]:
+    counts = Counter(word for text in texts for word in _WORDS.findall(text.lower()))
+    hits, of = labels == positive, np.array(about)
+    groups = [name for name in dict.fromkeys([*words, *about]) if name != NEUTRAL]
+    where = {name: of == name for name in groups}
+    return {
+        "n": len(texts),
+        "positive_share": float(hits.mean()),
+        "pronouns": {name: sum(counts[word] for word in known) for name, known in words.items() if known},
+        "about": {name: int(rows.sum()) for name, rows in where.items()},
+        "positive_about": {name: float(hits[rows].mean()) if rows.any() else None for name, rows in where.items()},
+    }

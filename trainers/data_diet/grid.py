@@ -25,6 +25,7 @@ from hf_fairness.trainers.data_diet.arguments import CONTROL, FIRST, DataDietArg
 from hf_fairness.trainers.data_diet.data import DietData, Rows, Split
 from hf_fairness.trainers.data_diet.learners import Learner
 from hf_fairness.trainers.data_diet.pruned import Scores
+from hf_fairness.trainers.training.remembered import pack_arrays
 from hf_fairness.utils import FairnessWarning, progress
 
 logger = logging.getLogger(__name__)
@@ -140,7 +141,8 @@ def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDi
         diet: the texts.
         scores: what the rankings need.
         arguments: fractions, seeds.
-        folder: one JSON file per cell goes here, each written in one step; see :func:`run_cell`.
+        folder: one JSON file per cell goes here, each written in one step; see :func:`run_cell`. What its models said
+            of every text that can choose lies beside it as npz, see :func:`said`.
 
     Returns:
         Number of cells.
@@ -150,18 +152,21 @@ def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDi
     for each in progress(cells, "Training cells"):
         path = folder / f"{each.name}.json"
         if not path.is_file():
-            atomic_write_json(path, run_cell(learner, diet, scores, arguments, each))
+            result, heard = run_cell(learner, diet, scores, arguments, each)
+            if heard is not None:
+                (folder / f"{each.name}.npz").write_bytes(pack_arrays(heard))
+            atomic_write_json(path, result)  # the last: a cell that has it is finished
     return len(cells)
 
 
 def run_cell(
     learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, cell: Cell
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Train the models of one cell, one per seed, and measure them.
 
     Returns:
         Its ``name`` and fractions, ``n_rows`` per seed, ``measures`` by set and key with one value per seed; or
-        ``skipped`` with the reason.
+        ``skipped`` with the reason. And what :func:`said` gives; None of a cell that was skipped.
     """
     start, found = time.perf_counter(), {**asdict(cell), "name": cell.name}
     try:
@@ -173,10 +178,33 @@ def run_cell(
         if cell.ranking != "balancing":
             raise
         logger.warning("The baseline %s is left out: %s", cell.name, error)
-        return {**found, "skipped": str(error)}
-    measures = measure(diet, learner.probabilities(rows, arguments.seeds, blind=cell.ranking == "blindness"))
+        return {**found, "skipped": str(error)}, None
+    probabilities = learner.probabilities(rows, arguments.seeds, blind=cell.ranking == "blindness")
+    measures = measure(diet, probabilities)
     seconds = round(time.perf_counter() - start, 3)
-    return {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
+    result = {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
+    return result, said(diet, probabilities)
+
+
+def said(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, Any]:
+    """What the models of a cell said of every text that can choose.
+
+    Args:
+        diet: says which class is positive.
+        probabilities: of each set, shape (seeds, n, classes).
+
+    Returns:
+        ``hits``: whether the positive class was predicted of the validation texts and of their counterfactuals, shape
+        (seeds, 2, n); ``chances`` of it for the texts, shape (seeds, n); ``group_hits`` of the texts of groups, where
+        there are any.
+    """
+    pair = np.stack([probabilities["validation"], probabilities["validation_counterfactual"]], axis=1)
+    groups = probabilities.get("groups")
+    return {
+        "hits": pair.argmax(axis=-1) == diet.positive,
+        "chances": pair[:, 0, :, diet.positive],
+        **({} if groups is None else {"group_hits": groups.argmax(axis=-1) == diet.positive}),
+    }
 
 
 def measure(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, dict[str, list[float | None]]]:

@@ -35,9 +35,10 @@ from hf_fairness.scores import flips
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.trainers.data_diet import summary
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
-from hf_fairness.trainers.data_diet.choice import cautions, stability, summarize
-from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare
-from hf_fairness.trainers.data_diet.grid import Cell, all_cells, rows_of, run_grid
+from hf_fairness.trainers.data_diet.certainty import certainty, read_said
+from hf_fairness.trainers.data_diet.choice import cautions, ge_scores, stability, summarize
+from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare, statistics
+from hf_fairness.trainers.data_diet.grid import Cell, all_cells, experiments, rows_of, run_grid
 from hf_fairness.trainers.data_diet.learners import (
     FEATURES,
     HEAD,
@@ -126,7 +127,10 @@ class DataDiet(Method):
             "data": self.diet.counts(),
             **chosen,
             "cautions": list(cautions(results, chosen["choices"], a, self.diet.n, int(changed.sum()))),
+            "certainty": self._certainty(results),
+            "statistics": statistics(self.diet),
             "stability": stability(self.scores, changed, after=a.score_after_epochs, others=others),
+            "ge": ge_scores(self.scores["ge"].mean(axis=0), changed),
             "cost": {
                 "scoring_examples": a.n_init * a.score_after_epochs * self.diet.n,
                 "scoring_texts": a.n_init * (self.diet.n + int(changed.sum())),
@@ -182,10 +186,27 @@ class DataDiet(Method):
             "grid",
             lambda folder: run_grid(self.learner, diet, self.scores, a, folder),
             inputs=[self.run.key("scores"), diet.measured_key(), cells, a.counterfactual_base],
+            version=2,
             keep_partial=True,
         )
         files = {name: self.run.folder("grid") / f"{name}.json" for name in cells}
         return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+
+    def _certainty(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+        """How often other validation texts and seeds choose the same cells; None where nothing is chosen."""
+        a = self.arguments
+        names = {cell.name for cells in experiments(a).get("2", {}).values() for cell in cells}
+        if not names:
+            return None
+
+        def work(folder: Path) -> dict[str, Any]:
+            said = read_said(self.run.folder("grid"), sorted(names | {"vanilla"}))
+            return certainty(said, results, self.diet, a)
+
+        found: dict[str, Any] = self.run.stage(
+            "certainty", work, inputs=[self.run.key("grid"), a.select_by, a.max_auc_drop, a.rankings, a.control, a.seed]
+        )
+        return found
 
     def arms(self) -> Sequence[Plan]:
         """The baselines, and of every ranking the cell that was chosen."""
@@ -244,11 +265,22 @@ class DataDiet(Method):
         return summary.told(self.search, self.arguments)
 
     def draw(self, found: Found) -> dict[str, Any]:
-        """Pictures, and training texts with the largest GE scores, as many as are to be shown."""
-        train, means = self.diet.train, self.scores["ge"].mean(axis=0)
-        rows = sorted(np.flatnonzero(train.changed), key=lambda row: -means[row])[: self.arguments.show_texts]
-        shown = tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in rows)
-        texts = {"Training texts with the largest GE scores, and what they are swapped to": shown} if shown else {}
+        """Pictures, and training texts with their GE scores, as many as are to be shown: the largest, and all along."""
+        train, means, most = self.diet.train, self.scores["ge"].mean(axis=0), self.arguments.show_texts
+        rows = np.array(sorted(np.flatnonzero(train.changed), key=lambda row: -means[row]), dtype=np.intp)
+        spread = rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.intp)]
+        without = np.flatnonzero(~train.changed)[: min(most, 1)]
+        shown = {
+            "Training texts with the largest GE scores, and what they are swapped to": rows[:most],
+            "Training texts from the largest to the least GE score, the last one without group words": np.append(
+                spread, without
+            ),
+        }
+        texts = {
+            title: tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in chosen)
+            for title, chosen in shown.items()
+            if len(chosen)
+        }
         return {"figures": summary.figures(self.search, self.arguments), "texts": texts}
 
     def about(self, record: Record) -> About:

@@ -144,11 +144,82 @@ def _outcome(found: Mapping[str, Any], arguments: DataDietArguments) -> str:
     return (
         f"Chosen on the {on}: {title_of(best)} with {line['factual_fraction']:.0%} of the factual and "
         f"{line['counterfactual_fraction']:.0%} of the counterfactual examples ({line['share_of_cda']:.0%} of CDA's "
-        "rows)."
+        f"rows). On texts and seeds drawn anew from these the same cell is chosen {_sure(found)} of the times."
     )
 
 
+def _sure(found: Mapping[str, Any]) -> str:
+    chosen: Mapping[str, float] = found["certainty"]["best"]["chosen"]
+    return f"{chosen.get(found['best']['name'], 0.0):.0%}"
+
+
+def _data_table(found: Mapping[str, Any]) -> Table:
+    """The sets side by side.
+
+    Source: Zayed et al. 2023, table 1.
+    """
+    sets = found["statistics"]
+    groups = list(dict.fromkeys(name for each in sets.values() for name in each["about"]))
+    spoken = [name for name in groups if any(name in each["pronouns"] for each in sets.values())]
+    head = ("texts", "number", "positive", *(f"{name} pronouns" for name in spoken))
+    rows = [(*head, *(f"about {name}, of them positive" for name in groups))]
+    for name, each in sets.items():
+        shares = (each["positive_about"].get(group) for group in groups)
+        about = (
+            f"{each['about'].get(group, 0):,}{'' if share is None else f', {share:.1%}'}"
+            for group, share in zip(groups, shares, strict=True)
+        )
+        counts = (f"{each['pronouns'].get(group, 0):,}" for group in spoken)
+        title = SETS.get(name, "training texts")
+        rows.append((title, f"{each['n']:,}", f"{each['positive_share']:.2%}", *counts, *about))
+    return Table(
+        "What the texts are",
+        tuple(rows),
+        "Positive: share of the label that counts as positive. Pronouns: words of the texts. About: texts most of "
+        "whose group words are of the group; of the texts of different groups their own group.",
+    )
+
+
+def _certainty_table(found: Mapping[str, Any]) -> Iterator[Table]:
+    """How often the same cell is chosen on texts drawn anew."""
+    known = found["certainty"]
+    if known is None or found["best"] is None:
+        return
+    rows = [("ranking", "chosen", "in", "also chosen", "none in")]
+    for name, shares in {**known["rankings"], "": known["best"]}.items():
+        choice = found["choices"].get(name) if name else found["best"]
+        cell = "" if choice is None else choice["name"]
+        others = [f"{other} ({share:.0%})" for other, share in shares["chosen"].items() if other != cell]
+        share = f"{shares['chosen'].get(cell, 0.0):.0%}" if cell else ABSENT
+        title = title_of(name) if name else "fairest of all"
+        rows.append((title, cell or ABSENT, share, ", ".join(others[:3]) or ABSENT, f"{shares['none']:.0%}"))
+    yield Table(
+        "How sure the choice is",
+        tuple(rows),
+        f"The choice was made again {known['n_draws']} times, each time on as many validation texts as there are, "
+        "drawn from them with replacement (so too the texts of groups where they chose), and for seeds drawn likewise. "
+        "In: the share of these in which the same cell was chosen. A low share means that the held-out texts cannot "
+        "tell the cells apart; a high one does not say that the cell is the best one on other texts.",
+    )
+
+
+def _ge_table(found: Mapping[str, Any]) -> Iterator[Table]:
+    """How GE is spread, without any text."""
+    ge = found["ge"]
+    if ge["quantiles"]:
+        yield Table(
+            "GE scores of the training texts",
+            (
+                ("texts with a counterfactual", "least", "quarter", "median", "three quarters", "largest", "GE of 0"),
+                (f"{ge['n']:,}", *map(format_number, ge["quantiles"]), f"{ge['n_zero']:,} texts without one"),
+            ),
+            "GE: how far the logits of a text and of its counterfactual lie apart, mean over short runs and seeds. "
+            "Which texts have how much is shown with --show_texts.",
+        )
+
+
 def _tables(found: Mapping[str, Any]) -> Iterator[Table]:
+    yield _data_table(found)
     rows: list[tuple[str, ...]] = [
         ("ranking", "a", "b", "rows", "of CDA", "AUC change, validation", "AUC change, test")
     ]
@@ -164,6 +235,8 @@ def _tables(found: Mapping[str, Any]) -> Iterator[Table]:
         "a: share of the factual examples, b: of the counterfactual ones; of every ranking the cell that was "
         "chosen on the validation texts. AUC change: relative, against the vanilla model, mean over seeds.",
     )
+    yield from _certainty_table(found)
+    yield from _ge_table(found)
     rows = stability_table(found["stability"])
     if len(rows) > 1:
         yield Table(

@@ -306,4 +306,6 @@ def test_what_is_measured_on_scores_nothing_anew(found, encoder, tmp_path, chang
     given = {"validation": rows(400, 1), "test": rows(60, 9) if change == "test" else rows(600, 2)}
     run_data_diet(settings, rows(1200, 0), **given)
     changed = {stage for stage, key in keys().items() if before[stage] != key and not stage.startswith("scores_")}
-    assert changed == {"grid", "comparisons", "model", "report"} | ({"features"} if change == "test" else set())
+    assert changed == {"grid", "certainty", "comparisons", "model", "report"} | (
+        {"features"} if change == "test" else set()
+    )

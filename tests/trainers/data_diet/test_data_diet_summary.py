@@ -179,8 +179,11 @@ def test_texts_stand_in_the_report_alone_and_only_where_asked_for(found, encoder
     shown = run_data_diet(
         arguments(encoder, tmp_path / "out", show_texts=3), rows(1200, 0), validation=rows(400, 1), test=rows(600, 2)
     )
-    ((title, items),) = json.loads(shown["files"]["json"].read_text())["texts"].items()
+    (title, items), (all_along, spread) = json.loads(shown["files"]["json"].read_text())["texts"].items()
     assert "largest GE scores" in title
+    assert "from the largest to the least" in all_along
+    assert (len(spread), spread[0], spread[-1][-7:]) == (4, items[0], "(0.000)")  # the last one names no group
+    assert spread[-1].partition(" / ")[0] == spread[-1].partition(" / ")[2].rpartition(" (")[0]
     scores = [float(item.rpartition("(")[2].rstrip(")")) for item in items]
     assert len(items) == 3
     assert scores == sorted(scores, reverse=True)
