@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hf_fairness.attributes import Attribute
@@ -35,6 +36,7 @@ LANGUAGES: dict[str, Callable[..., bool]] = {"en": looks_english}
 #: Words beside which the check must be asked.
 _DOUBTS = {"en": DOUBTS}
 
+_CANDIDATE = operator.itemgetter(2)
 #: Texts whose letters are made plain in one go: enough for speed, and little beside them in memory.
 TOGETHER = 32
 
@@ -73,6 +75,7 @@ class Engine:
         }
         self._n_groups = len(attribute.groups)
         self._together = together(attribute.together, self._candidates)
+        self._with_companions = frozenset(self._together)
         surfaces = [*self._candidates, *self._protected, *self._combined]
         with_capitals = [phrase for phrase in self._protected if phrase.lower() not in self._protected]
         self._terms = TermFinder(
@@ -122,7 +125,7 @@ class Engine:
         if not hits or (doubtful and not self._in_language(text, words)):
             return [], None
         hits, scan = _decide(text, hits, tagger) if is_open else (hits, None)
-        if len(hits) > 1 and self._together:
+        if len(hits) > 1 and not self._with_companions.isdisjoint(map(_CANDIDATE, hits)):
             hits = said_together(hits, self._together, self._n_groups)
         return hits, scan
 
