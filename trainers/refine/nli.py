@@ -12,11 +12,13 @@ import itertools
 import logging
 import math
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
@@ -30,12 +32,14 @@ from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 from transformers import PrinterCallback, TrainerCallback
 
+from hf_fairness.encoders import Vectors
 from hf_fairness.rows import text_columns
 from hf_fairness.trainers.refine.bilstm import is_bilstm
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.guarded import Guarded
 from hf_fairness.trainers.training.pair_training import labelled_rows
 from hf_fairness.trainers.training.settings import settle
+from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +63,8 @@ BILSTM: dict[str, Any] = {
     "head_layers": [512, 512],
     "head_product": True,
 }
+#: For corpora of some thousand pairs: on as few steps the published SGD leaves an encoder where it began.
+BILSTM_SMALL: dict[str, Any] = {**BILSTM, "optim": "adamw_torch", "learning_rate": 1e-3}
 #: Settings of SBERT on NLI: one epoch with a softmax on (u, v, |u - v|).
 TRANSFORMER: dict[str, Any] = {
     "learning_rate": 2e-5,
@@ -162,6 +168,8 @@ class NLITraining:
         n_unlabelled: rows of both that were left out since they have no label.
         majority: share of the commonest label of the development rows: the accuracy of a constant answer.
         label_names: names of the labels.
+        weight: the classifier as one linear layer on (u, v, |u - v|, u * v), shape (labels, 4 d).
+        bias: of that layer, shape (labels,).
         stopped: whether it ended before its last epoch, because the learning rate had become too small.
     """
 
@@ -177,14 +185,13 @@ class NLITraining:
     majority: float
     label_names: tuple[str, ...]
     stopped: bool
+    weight: Vectors = field(repr=False)
+    bias: Vectors = field(repr=False)
 
     def described(self) -> dict[str, Any]:
-        """All but the model, as JSON takes it."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name != "model"}
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+        """All but the weights, as JSON takes it."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
 def train_on_nli(
@@ -230,6 +237,10 @@ def train_on_nli(
         ValueError: rows without texts or labels, labels that are all alike, settings that cannot be used, a training
             that diverged, more than one process.
 
+    Warns:
+        FairnessWarning: rows without a label are left out; nothing was learned, as it happens when the published SGD is
+            given some thousand pairs: :data:`BILSTM_SMALL` is for these.
+
     Source:
         Conneau et al. 2017, section 3.3; Dolci et al. 2023, section 4.3. Text and code of InferSent differ: the text
         divides the learning rate when the accuracy decreases, the code (followed here) when it is not above its best.
@@ -258,7 +269,17 @@ def train_on_nli(
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(folder))
     history = trainer.state.log_history
     accuracy = _logged(history, ACCURACY)
-    counts = torch.bincount(torch.tensor(dev["label"][:]))
+    majority = float(torch.bincount(torch.tensor(dev["label"][:])).max()) / len(dev)
+    if accuracy and max(accuracy) <= majority:
+        warnings.warn(
+            f"The encoder learned nothing of the labels: its best accuracy on the {len(dev)} development rows is "
+            f"{max(accuracy):.3f}, and the commonest label alone gives {majority:.3f}. Give more than these "
+            f"{len(train):,} rows (published: 550,000), or train longer and with other settings: BILSTM_SMALL has some "
+            "for a BiLSTM.",
+            FairnessWarning,
+            stacklevel=2,
+        )
+    weight, bias = trainer.loss.linear()
     return NLITraining(
         model=model.eval(),
         accuracy=accuracy,
@@ -269,9 +290,11 @@ def train_on_nli(
         n_train=len(train),
         n_dev=len(dev),
         n_unlabelled=len(rows) - len(train) + len(dev_rows) - len(dev),
-        majority=float(counts.max()) / len(dev),
+        majority=majority,
         label_names=tuple(labels),
         stopped=trainer.state.global_step < trainer.state.max_steps,
+        weight=weight,
+        bias=bias,
     )
 
 
@@ -308,6 +331,17 @@ class PairClassifier(nn.Module):
         parts = [u, v, (u - v).abs(), *([u * v] if self.product else [])]
         scores: torch.Tensor = self.head(torch.cat(parts, dim=1).float())
         return scores
+
+    @torch.no_grad()
+    def linear(self) -> tuple[Vectors, Vectors]:
+        """Its layers as one, which they are: weight on (u, v, |u - v|, u * v), shape (labels, 4 d), and bias."""
+        arrays = [value.detach().double().cpu().numpy() for value in self.head.parameters()]
+        weight, bias = np.eye(arrays[0].shape[1]), np.zeros(arrays[0].shape[1])
+        for own, shift in zip(arrays[::2], arrays[1::2], strict=True):
+            weight, bias = own @ weight, own @ bias + shift
+        if not self.product:
+            weight = np.hstack([weight, np.zeros((len(weight), weight.shape[1] // 3))])
+        return weight.astype(np.float32), bias.astype(np.float32)
 
     def forward(self, sentence_features: Iterable[dict[str, torch.Tensor]], labels: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy of a batch."""

@@ -123,6 +123,17 @@ def test_the_classifier_reads_both_texts_their_difference_and_their_product(prod
     torch.testing.assert_close(loss(features, torch.tensor([1])), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("layers", "product"), [([5, 4], True), ([], True), ([3], False)])
+def test_the_classifier_is_one_linear_layer(layers, product):
+    model = make_model(hidden_size=2)
+    loss = PairClassifier(model, 3, layers, product=product, seed=0)
+    weight, bias = loss.linear()
+    texts = ["the dog", "never ."]
+    u, v = (model.encode(text) for text in texts)
+    expected = loss.logits([model.preprocess([text]) for text in texts])[0].detach().numpy()
+    np.testing.assert_allclose(weight @ np.concatenate([u, v, np.abs(u - v), u * v]) + bias, expected, atol=1e-5)
+
+
 @pytest.mark.whole
 def test_it_learns_what_the_pairs_say(trained, rows, dev):
     assert trained.majority == pytest.approx(20 / 60)
@@ -186,12 +197,20 @@ def test_it_stops_when_the_learning_rate_is_too_small(rows, dev):
 
 
 @pytest.mark.whole
+def test_an_encoder_that_learned_nothing_is_said(rows, dev):
+    with pytest.warns(FairnessWarning, match="learned nothing of the labels"):
+        found = train_on_nli(make_model(), rows, dev_rows=dev, use_cpu=True, num_train_epochs=1, learning_rate=1e-6)
+    assert found.best_accuracy <= found.majority
+
+
+@pytest.mark.whole
 def test_a_transformer_has_settings_of_its_own(tiny_bert, rows, dev):
     model = SentenceTransformer(tiny_bert, device="cpu")
     config = nli_config(model, "unused", use_cpu=True)
     assert (config.learning_rate, config.head_layers, config.follows_dev) == (2e-5, [], False)
     before = weights(model).clone()
-    found = train_on_nli(model, rows.select(range(32)), dev_rows=dev.select(range(8)), use_cpu=True)
+    with pytest.warns(FairnessWarning, match="learned nothing"):  # in two steps
+        found = train_on_nli(model, rows.select(range(32)), dev_rows=dev.select(range(8)), use_cpu=True)
     assert (found.steps, len(found.accuracy)) == (2, 1)
     assert 0 < (weights(found.model) - before).abs().max() < 1e-3
 
