@@ -147,3 +147,36 @@ def test_a_sheet_that_cannot_be_scored_is_an_error(sheets, message):
 def test_a_sheet_of_nothing_is_an_error(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_quality_is_asked_of_as_many_of_each_kind():
+    kinds = ["a"] * 30 + ["b"] * 10
+    sheet = quality_sheet([f"s{i}" for i in range(40)], {"one": ["x"] * 40}, n=12, kinds=kinds)
+    assert collections.Counter(kinds[item] for item in sheet.key["item"]) == {"a": 6, "b": 6}
+    with pytest.raises(ValueError, match="kinds has 1 rows, expected 40"):
+        quality_sheet(["s"] * 40, {"one": ["x"] * 40}, kinds=["a"])
+
+
+def test_the_key_goes_to_a_folder_of_its_own(tmp_path):
+    sheet = gender_sheet(ROWS, SYSTEMS, n=4)
+    paths = sheet.save(tmp_path / "sheets", tmp_path / "keys" / "of")
+    assert paths == (tmp_path / "sheets" / "gender.csv", tmp_path / "keys" / "of" / "gender_key.csv")
+    assert [path.name for path in (tmp_path / "sheets").iterdir()] == ["gender.csv"]
+    assert "system" not in paths[0].read_text()
+
+
+def test_answers_are_never_written_over(tmp_path):
+    sheet, other = (gender_sheet(ROWS, SYSTEMS, n=n) for n in (4, 6))
+    path, _ = sheet.save(tmp_path)
+    other.save(tmp_path)  # nobody has written in the first one
+    assert len(pd.read_csv(path)) == 12
+    written = filled(other, lambda row: "feminine").to_csv(index=False)
+    path.write_text(written)
+    other.save(tmp_path)
+    assert path.read_text() == written
+    with pytest.raises(FileExistsError, match=r"gender\.csv has answers, and they are to other rows"):
+        sheet.save(tmp_path)
+    assert path.read_text() == written
+    path.write_text("no sheet any more")
+    with pytest.raises(FileExistsError, match="has answers"):
+        sheet.save(tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments
 from hf_fairness.scores.statistics import N_BOOTSTRAP
@@ -34,6 +34,8 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
 
     Source: Choubey et al. 2021; defaults are those of the paper where it names one.
     """
+
+    RANGES: ClassVar = {"human_sheets": (0, 10_000)}
 
     model_name_or_path: str | None = field(
         default=None,
@@ -214,6 +216,13 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     dropout: float = field(default=0.3, metadata={"help": "Small model: dropout (paper: 0.3, for fr 0.1)."})
     aligner: str = field(default="fast_align", metadata={"help": "Aligner of WinoMT: fast_align, systran, eflomal."})
     n_bootstrap: int = field(default=N_BOOTSTRAP, metadata={"help": "Resamples behind each interval."})
+    human_sheets: int = field(
+        default=0,
+        metadata={
+            "help": "Write sheets for people to judge so many sentences by (tables 5, 9 and 17: 100, for quality 300), "
+            "to OUTPUT_DIR/human, and their keys apart; `hf-fairness gfst-sheets` scores them. 0: none."
+        },
+    )
     until: str | None = field(
         default=None, metadata={"help": f"End after this stage: {', '.join(STAGES)}; default: go on to the end."}
     )
@@ -253,6 +262,9 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
                 "--tagger and --lexicon both say how words get their gender: give one of them.": (
                     self.tagger and self.lexicon
                 ),
+                f"human_sheets is {self.human_sheets}, expected 0 or more.": self.human_sheets < 0,
+                f"--human_sheets needs the translations of the arms, and --until {self.until} ends the run before: "
+                "leave out one of them.": self.human_sheets > 0 and not self.wants("predict"),
                 "--hd_words is for the arms hd and gfst_hd: add one of them to --arms.": (
                     self.hd_words is not None and not set(self.arms) & set(HARD_DEBIASED)
                 ),

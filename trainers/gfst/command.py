@@ -32,6 +32,9 @@ EPILOG = """examples:
   on data sets as `hf-fairness build-dataset` writes them:
     hf-fairness gfst MODEL --target_lang it --dataset news_commentary --dataset_config en-it \\
         --monolingual_dataset news.txt --winomt winomt --must_she must_she --output_dir out
+  with sheets of 100 sentences for people to judge, and their answers scored:
+    hf-fairness gfst MODEL ... --winomt en.txt --human_sheets 100 --output_dir out
+    hf-fairness gfst-sheets gender_of_anna.csv gender_of_ben.csv --key out/human_keys/gender_key.csv
   the first stage alone (no model needed), then on to the filtered pairs:
     hf-fairness gfst --monolingual_dataset news.txt --until filter-source --output_dir out
   without any data or download:

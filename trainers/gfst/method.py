@@ -66,7 +66,8 @@ from hf_fairness.trainers.gfst.pairs import (
     kept,
     per_group,
 )
-from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, TranslationSet, translation_sets
+from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, TranslationSet, read, translation_sets
+from hf_fairness.trainers.gfst.sheets import human_sheets, write_sheets
 from hf_fairness.trainers.gfst.small_translator import fresh_weights, small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.summary import (
     LIMITS,
@@ -129,8 +130,8 @@ def run_gfst(
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` returns: ``arms``, ``results`` of ``winomt``,
         ``must_she`` and ``test``, ``comparisons`` of GFST with each other arm ...; ``data`` (per stage what was kept
-        and why rows were dropped), ``groups``, ``method``, ``explained``. With `arguments.until` what there is then,
-        and ``stages``, the folders.
+        and why rows were dropped), ``groups``, ``method``, ``explained``; ``sheets``, the
+        files of ``arguments.human_sheets``. With `arguments.until` what there is then, and ``stages``, the folders.
 
     Raises:
         ValueError: data, language, model or arm that cannot be used.
@@ -148,7 +149,20 @@ def run_gfst(
     }
     config = config or GFSTConfig(output_dir="gfst")
     check_run(arguments, data, config)
-    return run_experiment(GFSTMethod, arguments, config, **data)
+    result = run_experiment(GFSTMethod, arguments, config, **data)
+    if arguments.human_sheets and is_main_process():
+        out = Path(str(config.output_dir))
+        made = human_sheets(
+            arguments.human_sheets,
+            config.seed,
+            {name: read(out / f"predict_{name}", TRANSLATIONS) for name in result["arms"]},
+            load_from_disk(str(out / ("filter_source" if arguments.backwards else "filter_target"))),
+            winomt_rows=winomt_rows,
+            test=data["test"],
+        )
+        result["sheets"] = write_sheets(out, made)
+        result["files"] = {**result.get("files", {}), **result["sheets"]}
+    return result
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, name: str, about: str) -> None:

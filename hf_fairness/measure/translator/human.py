@@ -44,20 +44,36 @@ class Sheet:
     rows: pd.DataFrame
     key: pd.DataFrame
 
-    def save(self, folder: str | Path) -> tuple[Path, Path]:
+    def save(self, folder: str | Path, key_folder: str | Path | None = None) -> tuple[Path, Path]:
         """Write ``QUESTION.csv`` for annotators and ``QUESTION_key.csv``.
 
-        Cells that a spreadsheet would run as a formula get an apostrophe before them.
+        Cells that a spreadsheet would run as a formula get an apostrophe before them. A sheet that is there and has
+        answers is never written over: with the same rows it is left as it is.
+
+        Args:
+            folder: of the sheet.
+            key_folder: of the key, so that the folder of the sheet can be handed on; None: the same.
 
         Returns:
             Both paths.
+
+        Raises:
+            FileExistsError: a sheet there has answers to other rows.
         """
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        sheet = Path(folder, f"{self.question}.csv")
+        key = Path(folder if key_folder is None else key_folder, f"{self.question}_key.csv")
         shown = self.rows.map(lambda cell: f"'{cell}" if str(cell).startswith(_FORMULA) else cell)
-        paths = Path(folder, f"{self.question}.csv"), Path(folder, f"{self.question}_key.csv")
-        for path, table in zip(paths, (shown, self.key), strict=True):
+        if _answered(sheet, self.question):
+            if key.is_file() and key.read_text(encoding="utf-8") == self.key.to_csv(index=False):
+                return sheet, key
+            raise FileExistsError(
+                f"{sheet} has answers, and they are to other rows than those of this sheet. Move it away with its key, "
+                f"{key}, and write the sheet again."
+            )
+        for path, table in ((key, self.key), (sheet, shown)):
+            path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write_text(path, table.to_csv(index=False))
-        return paths
+        return sheet, key
 
 
 def gender_sheet(
@@ -101,7 +117,12 @@ def gender_sheet(
 
 
 def quality_sheet(
-    sources: Sequence[str], systems: Mapping[str, Sequence[str]], *, n: int = 300, seed: int = 0
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    *,
+    n: int = 300,
+    seed: int = 0,
+    kinds: Sequence[Any] | None = None,
 ) -> Sheet:
     """Sheet that asks how good translations are, from 1 to 6.
 
@@ -109,6 +130,7 @@ def quality_sheet(
         sources: the source texts.
         systems: name -> one translation per source.
         n: texts to judge.
+        kinds: kind of each source, of which as many are drawn as there are, such as its gender; None: all are of one.
         seed: of the draw and the order.
 
     Returns:
@@ -120,10 +142,13 @@ def quality_sheet(
     Source:
         Choubey et al. 2021, section 5.2 and table 9.
     """
-    _check(systems, len(sources))
+    _check({**systems, **({} if kinds is None else {"kinds": kinds})}, len(sources))
+    strata: dict[Any, list[int]] = {}
+    for i in range(len(sources)):
+        strata.setdefault(None if kinds is None else kinds[i], []).append(i)
     found = [
         {"source": sources[i], "translation": translations[i], "item": i, "system": name}
-        for i in _balanced([list(range(len(sources)))], n, seed)
+        for i in _balanced(list(strata.values()), n, seed)
         for name, translations in systems.items()
     ]
     return _sheet("quality", found, ("source", "translation"), seed)
@@ -214,8 +239,8 @@ def score_sheets(sheets: Sequence[pd.DataFrame | str | Path], key: pd.DataFrame 
         ``ci95``. Intervals are over items.
 
     Raises:
-        ValueError: no sheet, a sheet of other rows or of two questions, or an answer that is none; the message lists
-            the row and the answers.
+        ValueError: no sheet, a sheet of other rows or of two questions, a key in its place or a sheet in that of the
+            key, or an answer that is none; the message lists the row and the answers.
 
     Source:
         Choubey et al. 2021, tables 5, 9 and 17; intervals and agreement are ours.
@@ -224,6 +249,7 @@ def score_sheets(sheets: Sequence[pd.DataFrame | str | Path], key: pd.DataFrame 
     tables = [_read(sheet) for sheet in sheets]
     if not tables:
         raise ValueError("No sheet is given, expected one for each annotator.")
+    _tell_apart(tables, truth)
     question = next((name for name in ANSWERS if all(name in table for table in tables)), None)
     if question is None:
         raise ValueError(f"The sheets do not share a column of answers: one of {', '.join(ANSWERS)}.")
@@ -261,6 +287,21 @@ def score_sheets(sheets: Sequence[pd.DataFrame | str | Path], key: pd.DataFrame 
     return {**found, "systems": systems, "differences": differences}
 
 
+def _tell_apart(sheets: Sequence[pd.DataFrame], key: pd.DataFrame) -> None:
+    """Refuse a key in the place of a sheet, a sheet in the place of the key, and tables that are neither."""
+    if not {"id", "item"} <= set(key):
+        raise ValueError(
+            f"The key has the columns {', '.join(map(str, key))}, expected id and item: give the file whose name ends "
+            "in _key.csv, which was written with the sheets."
+        )
+    for number, table in enumerate(sheets, start=1):
+        if "id" not in table or "item" in table:
+            raise ValueError(
+                f"Sheet {number} has the columns {', '.join(map(str, table))}, expected those of a sheet that people "
+                "filled in: id, the texts, and a column of answers."
+            )
+
+
 def _read(table: pd.DataFrame | str | Path) -> pd.DataFrame:
     """A table, or one of a CSV file in the encodings and with the separators that spreadsheets write."""
     if isinstance(table, pd.DataFrame):
@@ -272,6 +313,17 @@ def _read(table: pd.DataFrame | str | Path) -> pd.DataFrame:
     if "kept" in read:
         read["kept"] = read["kept"].str.lower() == "true"
     return read
+
+
+def _answered(path: Path, question: str) -> bool:
+    """Whether a sheet is there that somebody has written in, or that cannot be read."""
+    if not path.is_file():
+        return False
+    try:
+        answers = _read(path)[question]
+    except (ValueError, KeyError):
+        return True
+    return bool((answers.astype(str).str.strip() != "").any())
 
 
 def _answers(table: pd.DataFrame, question: str, annotator: int, key: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,97 @@
+"""`hf-fairness gfst-sheets`: score what people answered on the sheets that `hf-fairness gfst --human_sheets` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hf_fairness.cli.parsing import parse
+from hf_fairness.results import columns
+
+DESCRIPTION = """Score sheets that people filled in (Choubey et al. 2021, tables 5, 9 and 17). A sheet asks one question
+of every row, in its last column: `gender` (masculine, feminine, inconsistent, ambiguous or n/a), `quality` (1 to 6), or
+`preserved` (yes or no: does the translation keep the gender of the source). Give the sheets of all annotators of one
+draw, and its key. Intervals are over sentences."""
+
+EPILOG = """example:
+  hf-fairness gfst MODEL ... --human_sheets 100 --output_dir out      # writes out/human and out/human_keys
+  hf-fairness gfst-sheets anna/gender.csv ben/gender.csv --key out/human_keys/gender_key.csv
+"""
+#: Question -> what its table calls the number, and how it is read.
+TITLES = {
+    "gender": "accuracy: the gender of the source, or ambiguous",
+    "quality": "mean quality, 1 to 6",
+    "preserved": "share of pairs; TP kept and right, TN dropped and wrong, FP kept and wrong, FN dropped and right",
+}
+
+
+@dataclass(kw_only=True)
+class SheetArguments:
+    """What `hf-fairness gfst-sheets` can be told."""
+
+    sheets: list[str] = field(metadata={"help": "CSV files of one question, one for each annotator."})
+    key: str = field(metadata={"help": "Key of the sheets: the CSV file that was written with them."})
+    output_dir: str | None = field(
+        default=None, metadata={"help": "Folder that gets the numbers as QUESTION_scores.json; default: none."}
+    )
+
+
+def main(argv: Sequence[str]) -> dict[str, Any]:
+    """Read, score and print; returns what `score_sheets` returns."""
+    (arguments,) = parse(
+        [SheetArguments],
+        argv,
+        prog="hf-fairness gfst-sheets",
+        description=DESCRIPTION,
+        positional="sheets",
+        epilog=EPILOG,
+    )
+    from hf_fairness.measure.translator.human import score_sheets
+    from hf_fairness.runs import atomic_write_json
+
+    for path in (*arguments.sheets, arguments.key):
+        if not Path(path).is_file():
+            raise ValueError(f"{path} is no file; expected a CSV file that `hf-fairness gfst --human_sheets` wrote.")
+    scores = score_sheets(arguments.sheets, arguments.key)
+    print("\n".join(_lines(scores)))
+    if arguments.output_dir is not None:
+        folder = Path(arguments.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        print(f"\n{atomic_write_json(folder / (scores['question'] + '_scores.json'), scores)}")
+    return scores
+
+
+def _lines(scores: Mapping[str, Any]) -> Iterator[str]:
+    """The scores for a terminal."""
+    from hf_fairness.measure.translator.human import ANSWERS
+
+    question = scores["question"]
+    yield f"{question}: {TITLES[question]}"
+    agreement = scores["agreement"]
+    told = "" if agreement is None else f"; annotators agree on {agreement:.0%} of the rows that two of them answered"
+    yield f"{scores['n_annotators']} annotators, {scores['n_rows']} rows, {scores['n_blank']} without answer{told}\n"
+    if question == "preserved":
+        cells = ("TP", "TN", "FP", "FN")
+        rows = [[name, *(_cell(part, cell) for cell in cells)] for name, part in scores["groups"].items()]
+        yield from columns([("group", *cells), *rows])
+        return
+    name = "accuracy" if question == "gender" else "quality"
+    answers = list(ANSWERS["gender"]) if question == "gender" else []
+    rows = [
+        [system, str(part["n"]), *(str(part["answers"][answer]) for answer in answers), _cell(part, name)]
+        for system, part in scores["systems"].items()
+    ]
+    yield from columns([("system", "sentences", *answers, name), *rows])
+    for pair, gap in scores["differences"].items():
+        yield f"{pair}: {_number(gap['mean'], gap['ci95'], '+.3f')} on {gap['n']} sentences"
+
+
+def _cell(part: Mapping[str, Any], name: str) -> str:
+    return _number(part[name], part.get(f"{name}_ci95"), ".3f")
+
+
+def _number(value: float, ends: Sequence[float] | None, form: str) -> str:
+    shown = "" if ends is None else f" [{ends[0]:{form}}, {ends[1]:{form}}]"
+    return f"{value:{form}}{shown}"

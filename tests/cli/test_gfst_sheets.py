@@ -1,0 +1,84 @@
+"""`hf-fairness gfst-sheets`: answers of people, from the files that annotators send back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hf_fairness.cli import command, main
+from hf_fairness.measure.translator.human import filter_sheet, gender_sheet, quality_sheet
+
+ROWS = [
+    {"gender": gender, "sentence": f"The guard said {i}.", "profession": "guard", "stereotype": ""}
+    for i in range(4)
+    for gender in ("male", "female")
+]
+TEXTS = [row["sentence"] for row in ROWS]
+SYSTEMS = {"baseline": ["b"] * 8, "gfst": ["g"] * 8}
+
+
+def fill(sheet, folder, answer):
+    """The files of a sheet that was filled in by a function of the row of its key."""
+    paths = sheet.save(folder, folder / "keys")
+    keys = sheet.key.to_dict("records")
+    sheet.rows.assign(**{sheet.question: [answer(key) for key in keys]}).to_csv(paths[0], index=False)
+    return [str(path) for path in paths]
+
+
+def test_gender_is_scored_and_written(tmp_path, capsys):
+    answers = {"gfst": {"male": "masculine", "female": "Feminine"}, "baseline": {"male": "ambiguous", "female": "n/a"}}
+    path, key = fill(gender_sheet(ROWS, SYSTEMS), tmp_path, lambda row: answers[row["system"]][row["gender"]])
+    scores = command("gfst-sheets")([path, path, "--key", key, "--output_dir", str(tmp_path / "scores")])
+    printed = capsys.readouterr().out
+    assert scores["systems"]["gfst"]["accuracy"] == 1.0
+    assert scores["systems"]["baseline"]["accuracy"] == 0.5
+    assert "2 annotators, 16 rows, 0 without answer; annotators agree on 100% of the rows" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith("baseline  ")]
+    assert line.split()[:7] == ["baseline", "8", "0", "0", "0", "8", "8"]
+    assert "baseline - gfst: -0.500 [" in printed
+    assert json.loads((tmp_path / "scores" / "gender_scores.json").read_text()) == scores
+
+
+def test_quality_and_the_filter_are_scored(tmp_path, capsys):
+    path, key = fill(quality_sheet(TEXTS, SYSTEMS, n=5), tmp_path, lambda row: 3 if row["system"] == "gfst" else "")
+    assert main(["gfst-sheets", path, "--key", key]) == 0
+    printed = capsys.readouterr().out
+    assert "1 annotators, 10 rows, 5 without answer" in printed
+    assert "3.000 [3.000, 3.000]" in printed
+    groups = [row["gender"] for row in ROWS]
+    sheet = filter_sheet(TEXTS, ["t"] * 8, groups, [True] * 6 + [False] * 2)
+    path, key = fill(sheet, tmp_path, lambda row: "yes" if row["group"] == "male" else "no")
+    assert main(["gfst-sheets", path, "--key", key]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (male,) = [line for line in lines if line.startswith("male")]
+    (female,) = [line for line in lines if line.startswith("female")]
+    assert [word for word in male.split() if not word.startswith("[") and not word.endswith("]")][1:] == [
+        "0.750", "0.000", "0.000", "0.250"
+    ]  # fmt: skip
+    assert [word for word in female.split() if not word.startswith("[") and not word.endswith("]")][1:] == [
+        "0.000", "0.250", "0.750", "0.000"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{sheet}"], "--key"),
+        (["nowhere.csv", "--key", "{key}"], "nowhere.csv is no file"),
+        (["{sheet}", "--key", "{folder}"], "is no file; expected a CSV file that"),
+        (["{key}", "--key", "{key}"], "Sheet 1 has the columns id, item, system"),
+        (["{sheet}", "--key", "{sheet}"], "The key has the columns id, source, person"),
+        (["{wrong}", "--key", "{key}"], "'perhaps' is no answer to 'gender'"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, capsys, words, message):
+    sheet, key = map(str, gender_sheet(ROWS, SYSTEMS).save(tmp_path))
+    wrong, _ = fill(gender_sheet(ROWS, SYSTEMS), tmp_path / "wrong", lambda row: "perhaps")
+    places = {"sheet": sheet, "key": key, "wrong": wrong, "folder": tmp_path}
+    try:
+        status = main(["gfst-sheets", *(word.format(**places) for word in words)])
+    except SystemExit as stop:
+        status = stop.code
+    assert status in (1, 2)
+    assert message in capsys.readouterr().err
