@@ -380,6 +380,16 @@ def table(results: Mapping[str, Any]) -> str:
     return markdown_table(rows, trusted=True)
 
 
+def comparison_table(results: Mapping[str, Any]) -> str:
+    """Each comparison on the set with a reversed marker, with its p-value among all of them."""
+    rows = [["reversed marker", "difference", "p, Student", "p, Holm"]]
+    for pair, gap in results["comparisons"]["reversed"].items():
+        ends = "[{:+.3f}, {:+.3f}]".format(*gap["ci95"])
+        numbers = (f"{gap['difference']:+.3f} {ends}", f"{gap['p_value_student']:.3f}", f"{gap['p_value_holm']:.3f}")
+        rows.append([pair.replace(" - ", " less "), *numbers])
+    return markdown_table(rows, trusted=True)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the study, print its tables, write the results unless it is a quick run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -179,8 +179,10 @@ def ibadr_text(results: Mapping[str, Any]) -> str:
     shares = [_digits(first["biased_filter"][f"anti_artefact_{side}"]["mean"]) for side in ("before", "after")]
     true = _digits(first["ibadr"]["true_labels"]["mean"])
     worse = {pair: gap for pair, gap in gaps["validation"].items() if gap["difference"] < 0}
+    judged = all("p_value_holm" in gap for gap in gaps["reversed"].values())
+    told = f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}."
     lines = [
-        f"Accuracy with a reversed marker, paired by seed: {_gaps(gaps['reversed'])}.",
+        f"{ibadr_quality.comparison_table(results)}\n" if judged else told,
         f"Of the first round's new samples {shares[0]} go against the marker; of those that the generator's own filter",
         f"keeps {_digits(first['ibadr']['anti_artefact_after']['mean'])}, of those that the biased base model keeps",
         f"{shares[1]}. Of the rows that this round adds {true} have a true label.",

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from benchmarks import ibadr_quality, ibadr_sick
-from benchmarks.study import read_results
+from benchmarks.study import read_record, read_results
 from hf_fairness.trainers.ibadr import command as demo
 
 
@@ -28,9 +28,11 @@ def test_the_planted_study_meets_its_bars(planted):
 
 def test_the_planted_study_is_whole(planted):
     seeds = ibadr_quality.CONFIG["seeds"]
+    asked = read_record(ibadr_quality.FILE)["config"].get("arms", list(planted["steps"]))
+    assert set(ibadr_quality.JUDGED) <= set(asked)
     assert not set(seeds) & set(ibadr_quality.CONFIG["pilot_seeds"])
     for name in ibadr_quality.SETS:
-        assert set(planted["accuracy"][name]) == set(ibadr_quality.ARMS)
+        assert set(planted["accuracy"][name]) == set(asked)
         for value in planted["accuracy"][name].values():
             assert len(value["by_seed"]) == len(seeds) >= 3
             assert value["ci95"][0] <= value["mean"] <= value["ci95"][1]
@@ -49,6 +51,34 @@ def test_the_biased_filter_leaves_out_what_the_method_is_after(planted):
         assert each["anti_artefact_after"]["mean"] < each["anti_artefact_before"]["mean"]
     kept = [planted["rounds"][variant][0]["anti_artefact_after"]["mean"] for variant in ("ibadr", "biased_filter")]
     assert kept[0] > 2 * kept[1]
+
+
+def test_all_comparisons_of_a_set_are_one_family():
+    """With three seeds: Student's p of each, the smallest times their number, and no adjusted one below its own."""
+    values = {arm: [0.5 + 0.01 * k * place for k in range(3)] for place, arm in enumerate(ibadr_quality.ARMS)}
+    values["ibadr"] = [0.9, 0.91, 0.9]
+    found = ibadr_quality.compared(values)
+    assert len(found) == len(ibadr_quality.COMPARED) == len(set(ibadr_quality.COMPARED))
+    own, adjusted = ([gap[key] for gap in found.values()] for key in ("p_value_student", "p_value_holm"))
+    assert min(adjusted) == pytest.approx(min(1.0, min(own) * len(own)))
+    assert all(a >= b for a, b in zip(adjusted, own, strict=True))
+    gap = found["ibadr - base"]
+    assert gap["ci95"][0] > 0
+    assert gap["p_value_student"] < 0.05  # the interval and the test are the same statement
+    one = ibadr_quality.compared({arm: each[:1] for arm, each in values.items()})
+    assert "p_value_holm" not in one["ibadr - base"]
+
+
+@pytest.mark.parametrize(("differences", "p_value"), [([0.1, 0.1, 0.1], 0.0), ([0.0, 0.0, 0.0], 1.0), ([0.3], 1.0)])
+def test_differences_without_spread(differences, p_value):
+    assert ibadr_quality.student_p_value(differences) == pytest.approx(p_value, abs=1e-12)
+
+
+def test_student_s_test_is_that_of_scipy():
+    from scipy.stats import ttest_1samp
+
+    found = ibadr_quality.student_p_value([0.1, 0.3, 0.15])
+    assert found == pytest.approx(ttest_1samp([0.1, 0.3, 0.15], 0.0).pvalue)
 
 
 def test_a_missed_bar_of_the_planted_study_is_named(planted):
