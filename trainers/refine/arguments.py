@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hf_fairness.arguments import (
     DataArguments,
@@ -15,6 +16,8 @@ from hf_fairness.refine.percentile import PERCENTILES, check_percentile
 from hf_fairness.trainers.refine.corpora import REFINEMENTS, arm_name
 from hf_fairness.trainers.training.encoder import EncoderSettings
 
+#: How BiLSTM-max is trained.
+PUBLISHED, SMALL = "published", "small"
 #: What ``score_model`` is where the rows are scored by the encoder that was trained on all of them.
 ORIGINAL = "original"
 #: The percentile of the arm that is kept, where it is among those asked for: the best of the paper's tables 6 and 7.
@@ -25,7 +28,12 @@ KEPT_PERCENTILE = 95.0
 class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness refine` is told beside the settings of the training."""
 
-    model_name_or_path: str = field(metadata={"help": "Encoder to train: id on the Hub, or a local folder."})
+    model_name_or_path: str = field(
+        metadata={
+            "help": "Encoder to train: id on the Hub, or a local folder. With --bilstm: a text file of word vectors "
+            "(GloVe, word2vec), or an encoder whose input embeddings are read."
+        }
+    )
     base_model_name: str | None = field(
         default=None, metadata={"help": "How reports call that model; default: its id or its folder's name."}
     )
@@ -86,6 +94,41 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
             "or a csv or tsv file that states its source and date (the paper: 2,500 a group)."
         },
     )
+    bilstm: bool = field(
+        default=False,
+        metadata={
+            "help": "Train BiLSTM-max on word vectors, as published; rows are then scored by the one that is trained "
+            "on all rows, unless --score_model names another."
+        },
+    )
+    hidden_size: int = field(
+        default=2048, metadata={"help": "--bilstm: states in each direction (paper: 2048, which wants a GPU)."}
+    )
+    bilstm_settings: str = field(
+        default=PUBLISHED,
+        metadata={
+            "help": f"--bilstm: `{PUBLISHED}` trains by SGD whose learning rate follows the development rows, made for "
+            f"550,000 pairs; `{SMALL}` by Adam, for some thousand. Settings of the training that you give come first."
+        },
+    )
+    other_vectors: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "--bilstm: further text files of word vectors, each read by an arm that is trained on all rows "
+            "as they are (tables 8 to 11: word2vec)."
+        },
+    )
+    hard_debias: bool = field(
+        default=False,
+        metadata={"help": "--bilstm: also an arm for each kind of word vectors that reads them hard-debiased (-hd)."},
+    )
+    hd_words: str | None = field(
+        default=None,
+        metadata={
+            "help": "--hard_debias: folder with the words to go by, as Bolukbasi et al. 2016 publish theirs; default: "
+            "words of --attribute."
+        },
+    )
     seat_tests: list[str] | None = field(
         default=None,
         metadata={
@@ -112,6 +155,7 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
         super().__post_init__()
         self.check_experiment()
         names_option(self.names)
+        self._check_vectors()
         for name in ("test_rows", "n_bias_texts"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -129,6 +173,40 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
             )
         if self.main_arm is not None and self.main_arm not in self.refined_arms:
             raise ValueError(f"main_arm is {self.main_arm!r}, expected one of {', '.join(self.refined_arms)}.")
+
+    def _check_vectors(self) -> None:
+        """What only a BiLSTM has."""
+        alone = {"other_vectors": self.other_vectors, "hard_debias": self.hard_debias}
+        given = next((name for name, value in alone.items() if value), None)
+        if given and not self.bilstm:
+            raise ValueError(f"--{given} is about word vectors, which --bilstm reads: add it, or leave that out.")
+        if self.hd_words is not None and not self.hard_debias:
+            raise ValueError("--hd_words is for the arms of --hard_debias: add it, or leave that out.")
+        if self.bilstm_settings not in (PUBLISHED, SMALL):
+            raise ValueError(f"bilstm_settings is {self.bilstm_settings!r}, expected {PUBLISHED} or {SMALL}.")
+        if self.hidden_size < 1:
+            raise ValueError(f"hidden_size is {self.hidden_size}, expected 1 or more.")
+        for name in (self.other_vectors or ()) if self.bilstm else ():
+            if not Path(name).is_file():
+                raise ValueError(f"--other_vectors {name}: there is no such file.")
+        stems = [Path(name).stem for name in self.other_vectors or ()]
+        if len(set(stems)) < len(stems):
+            raise ValueError(f"--other_vectors: arms are called by the names of the files, which repeat: {stems}.")
+
+    @property
+    def scored_by(self) -> str | None:
+        """The encoder whose bias score finds the rows; None for that of ``model_name_or_path``."""
+        return ORIGINAL if self.bilstm and self.score_model is None else self.score_model
+
+    @property
+    def vector_arms(self) -> dict[str, tuple[str, bool]]:
+        """Arms that read other word vectors: by name the vectors, and whether they are hard-debiased."""
+        others = {f"vectors-{Path(name).stem}": name for name in self.other_vectors or ()}
+        plain = {name: (vectors, False) for name, vectors in others.items()}
+        if not self.hard_debias:
+            return plain
+        hard = {"hd": self.model_name_or_path, **{f"{name}-hd": vectors for name, vectors in others.items()}}
+        return plain | {name: (vectors, True) for name, vectors in hard.items()}
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -76,9 +76,9 @@ def bilstm_max(
         vectors: a text file of word vectors (GloVe, word2vec); a mapping of words to vectors (gensim's KeyedVectors
             too); or a SentenceTransformer, its id or folder, or ``input_embeddings(...)`` of one, whose input
             embeddings are taken. None takes those of the all-MiniLM-L6-v2 that the package ``demo`` carries.
-        texts: only words of these texts (and of those that SEAT and the bias score read) are kept of word vectors;
-            words of other texts are unknown then. None keeps all.
-        attribute: whose word pairs the bias score reads.
+        texts: only words of these texts (and of :func:`measured_texts`) are kept of word vectors; words of other texts
+            are unknown then. None keeps all.
+        attribute: whose words are kept too.
         debias: words to hard-debias the vectors by before they are read (tables 8 to 11 of Dolci et al.), such as
             ``DebiasWords.of(load_attribute("gender"))`` or ``DebiasWords.read(folder)``; None reads them as they are.
         hidden_size: states in each direction; a sentence vector has twice as many numbers. 2,048 as published.
@@ -120,14 +120,17 @@ def is_bilstm(model: Any) -> bool:
 
 
 def measured_texts(attribute: str | Path | Attribute = "gender") -> list[str]:
-    """Texts that SEAT (its default tests) and the direction of the bias score read: their words must be known.
+    """Texts that SEAT (its default tests) and the bias score read, and all words and names that a swap may write.
 
     Args:
         attribute: name, file or object; one with two groups adds its word pairs.
     """
     value = load_attribute(attribute)
     pairs = [pair for which in LISTS for pair in word_pairs(value, which)] if len(value.groups) == 2 else []
-    return [*texts_of(resolve_tests()), *(word for pair in pairs for word in pair)]
+    terms = [term.text for group in value.groups for term in group.terms]
+    forms = [form for row in value.paradigms for form in row.forms.values()]
+    names = [name for pair in value.names for name in pair.names.values()]
+    return [*texts_of(resolve_tests()), *(word for pair in pairs for word in pair), *terms, *forms, *names]
 
 
 def open_word_vectors(vectors: Any = None, texts: Iterable[str] | None = None) -> Any:

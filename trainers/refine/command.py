@@ -25,6 +25,10 @@ EPILOG = """examples:
         --percentiles 95 --refinements sub aug --main_arm aug-95 --n_seeds 3 --output_dir out
   an encoder without any training scores nothing: take the one that is trained here on all rows
     hf-fairness refine my-random-encoder --dataset pairs.csv --score_model original --output_dir out
+  the paper's encoder (BiLSTM-max on GloVe), beside word2vec and both hard-debiased (tables 6 to 11); with some thousand
+  pairs and no GPU add --bilstm_settings small --hidden_size 128, and MODEL in place of GloVe reads its embeddings
+    hf-fairness refine glove.840B.300d.txt --bilstm --dataset stanfordnlp/snli --test_split test \
+        --other_vectors word2vec.txt --hard_debias --output_dir out
 
 Every percentile has up to six encoders: name fewer --percentiles and --refinements for a first look.
 """

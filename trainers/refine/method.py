@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
+from sentence_transformers import SentenceTransformer
 
+from hf_fairness.attributes.names import with_names
 from hf_fairness.encoders import BaseEncoder, as_encoder
+from hf_fairness.erasure import DebiasWords
 from hf_fairness.measure.audit import built_in_tests
 from hf_fairness.measure.encoder.bias_pairs import two_groups
 from hf_fairness.measure.encoder.bias_score import most_biased
@@ -33,6 +36,7 @@ from hf_fairness.report.text import LIMITS
 from hf_fairness.rows import column_values
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, run_experiment
 from hf_fairness.trainers.refine.arguments import ORIGINAL, RefineArguments, RefineConfig
+from hf_fairness.trainers.refine.bilstm import bilstm_max
 from hf_fairness.trainers.refine.corpora import (
     LABEL,
     MIN_TEXTS,
@@ -45,7 +49,7 @@ from hf_fairness.trainers.refine.corpora import (
     texts_of,
 )
 from hf_fairness.trainers.refine.sets import BiasSet, ClassSet, SeatSet, SimilaritySet
-from hf_fairness.trainers.refine.training import open_trained, train_encoder
+from hf_fairness.trainers.refine.training import bilstm_settings, open_trained, train_bilstm, train_encoder
 from hf_fairness.trainers.training.encoder_method import OpenedEncoder
 from hf_fairness.utils import package_versions
 
@@ -144,12 +148,46 @@ class RefineMethod(OpenedEncoder):
     @property
     def opened_as(self) -> list[Any]:
         """How the original is opened; a head of a masked-language model is kept with it."""
-        return [*super().opened_as, self.config.keep_mlm_head, self.config.use_peft]
+        a = self.arguments
+        how = [a.hidden_size, self.nli_settings] if a.bilstm else []
+        return [*super().opened_as, self.config.keep_mlm_head, self.config.use_peft, *how]
+
+    @cached_property
+    def nli_settings(self) -> dict[str, Any]:
+        """How BiLSTM-max is trained."""
+        return bilstm_settings(self.config, self.arguments.bilstm_settings)
+
+    @cached_property
+    def debias_words(self) -> DebiasWords | None:
+        """The words that word vectors are hard-debiased by; None where none are."""
+        if not self.arguments.hard_debias:
+            return None
+        folder = self.arguments.hd_words
+        return DebiasWords.of(self.attribute) if folder is None else DebiasWords.read(folder)
+
+    def bilstm(self, vectors: str, *, hard: bool) -> SentenceTransformer:
+        """An encoder before its training, which knows the words of all rows and of all that is measured."""
+        columns, texts = self.pairs.columns, [text for test in self.tests for each in test.sets for text in each.texts]
+        for part in self.pairs.parts.values():
+            texts += texts_of(part, columns)
+        if self.data["sts_pairs"] is not None:
+            texts += [text for side in self._given_pairs[:2] for text in side]
+        return bilstm_max(
+            vectors,
+            texts=texts,
+            attribute=with_names(self.attribute, self.arguments.name_option)[0],
+            debias=self.debias_words if hard else None,
+            hidden_size=self.arguments.hidden_size,
+            seed=self.seed,
+            device=str(self.config.device),
+        )
 
     def prepare(self) -> None:
         """Rows in one form, in parts; what cannot be measured is refused before."""
         two_groups(self.attribute)
-        _ = self.tests
+        _ = self.tests, self.debias_words
+        if self.arguments.bilstm and self.config.use_peft:
+            raise ValueError("--use_peft: a BiLSTM has no layers for LoRA. Leave it out, or --bilstm.")
         a, given = self.arguments, self.data
         options: dict[str, Any] = {
             **{
@@ -163,12 +201,14 @@ class RefineMethod(OpenedEncoder):
             return read_pairs(given["rows"], given["test"], **options).save(folder)
 
         self._told = self.run.stage("rows", work, inputs=[given["rows"], given["test"], options])
+        if a.bilstm and not self.pairs.classes:
+            raise ValueError("--bilstm is trained on classes (inference), and the rows have scores: --label_column.")
 
     def arms(self) -> Sequence[Plan]:
         """The original, then each refinement with its control, the main one first."""
         n = f"{len(self.pairs.parts['train']):,}"
         plans = [Plan(Arm(ORIGINAL, ORIGINAL, "original", f"trained on all {n} rows as they are"))]
-        needs = (ORIGINAL,) if self.arguments.score_model == ORIGINAL else ()
+        needs = (ORIGINAL,) if self.arguments.scored_by == ORIGINAL else ()
         for place, (name, (kind, level)) in enumerate(self.arguments.refined_arms.items()):
             about, random = REFINEMENTS[kind].about, f"random-{name}"
             which = f"those with a bias score above the {level:g}th percentile"
@@ -179,31 +219,45 @@ class RefineMethod(OpenedEncoder):
                 which = f"as many rows as in {name}, drawn at random"
                 control = Arm(random, random.replace("-", " ", 1), "control", f"trained on {about.format(rows=which)}")
                 plans.append(Plan(control, needs, (ORIGINAL,)))
+        for name, (vectors, hard) in self.arguments.vector_arms.items():
+            about = f"trained on all {n} rows as they are, on word vectors of {Path(vectors).name}"
+            arm = Arm(name, name, "variant", about + (", hard-debiased (Bolukbasi et al. 2016)" if hard else ""))
+            plain = name.removesuffix("-hd") if name.endswith("-hd") and hard else ORIGINAL
+            plans.append(Plan(arm, (), (plain,)))
         return plans
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train on one corpus."""
         refined, random = name.removeprefix("random-"), name.startswith("random-")
-        how: list[Any] = []
-        if name != ORIGINAL:
+        a, how = self.arguments, list[Any]()
+        vectors, hard = a.vector_arms.get(name, (a.model_name_or_path, False))
+        if name in a.vector_arms:
+            words = self.debias_words if hard else None
+            gone_by = None if words is None else [words.definitional, words.equalize, sorted(words.specific)]
+            how = [source_key(vectors), gone_by]
+        elif name != ORIGINAL:
             self._score(fitted.get(ORIGINAL))
             kind, level = self.arguments.refined_arms[refined]
             how = [self.run.key("scores"), kind, level, self.seed if random else None, self.names_key]
 
         def work(folder: Path) -> dict[str, Any]:
             rows, counts = self.corpus(name)
-            columns, n_classes = self.pairs.columns, len(self.pairs.label_names)
-            return {**counts, **train_encoder(self.opened, self.config, rows, columns, n_classes, folder)}
+            columns, names = self.pairs.columns, self.pairs.label_names
+            if a.bilstm:
+                model, settings = self.bilstm(vectors, hard=hard), self.nli_settings
+                made = train_bilstm(model, rows, columns, names, folder, seed=self.seed, settings=settings)
+                return {**counts, **made}
+            return {**counts, **train_encoder(self.opened, self.config, rows, columns, len(names), folder)}
 
         stage = f"train_{name}".replace(".", "_")
         inputs = [self.base_key, self.opened_as, self.run.key("rows"), how, self.settings]
-        found = self.run.stage(stage, work, inputs=inputs, collective=True)
+        found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=a.bilstm)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
 
     def corpus(self, name: str) -> tuple[Dataset, dict[str, Any]]:
         """The rows that an arm is trained on, and what was changed in them."""
         rows = self.pairs.parts["train"]
-        if name == ORIGINAL:
+        if name == ORIGINAL or name in self.arguments.vector_arms:
             return rows, {"n_train": len(rows), "n_left_out": 0, "n_added": 0, "share_changed": 0.0}
         kind, level = self.arguments.refined_arms[name.removeprefix("random-")]
         seed = self.seed if name.startswith("random-") else None
@@ -217,7 +271,7 @@ class RefineMethod(OpenedEncoder):
         """Score the training rows, once: a stage that all arms share."""
         if self._found:
             return
-        wanted, pairs = self.arguments.score_model, self.pairs
+        wanted, pairs = self.arguments.scored_by, self.pairs
         key = [self.base_key, self.opened_as]
         if wanted is not None:
             key = [original.key] if wanted == ORIGINAL and original else [source_key(wanted)]
@@ -245,7 +299,7 @@ class RefineMethod(OpenedEncoder):
 
     def _scoring(self, original: Fitted | None) -> BaseEncoder:
         """The encoder whose bias score finds the rows."""
-        wanted, device = self.arguments.score_model, str(self.config.device)
+        wanted, device = self.arguments.scored_by, str(self.config.device)
         if wanted is None:
             encoder = as_encoder(self.opened.model, device=device, show_progress=False)
             encoder.name = self.base_name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,21 @@ from sentence_transformers.sentence_transformer.losses import CosineSimilarityLo
 from transformers import set_seed
 
 from hf_fairness.encoders import Vectors
+from hf_fairness.refine.splitting import split
 from hf_fairness.runs import atomic_folder
 from hf_fairness.scores.statistics import Floats
-from hf_fairness.trainers.refine.arguments import RefineConfig
-from hf_fairness.trainers.refine.corpora import LABEL
+from hf_fairness.trainers.refine.arguments import SMALL, RefineConfig
+from hf_fairness.trainers.refine.corpora import LABEL, MOST_HELD_OUT
+from hf_fairness.trainers.refine.nli import BILSTM, BILSTM_SMALL, NLIConfig, train_on_nli
 from hf_fairness.trainers.training.encoder import TrainableEncoder
 from hf_fairness.trainers.training.guarded import Guarded
 
 HEAD = "head.npz"
+#: Settings of a training that come before the published ones of BiLSTM-max where a caller gives them.
+_LEARNING = (
+    *("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "optim", "weight_decay"),
+    *("gradient_accumulation_steps", "max_grad_norm", "warmup_steps"),
+)
 
 
 class PairTrainer(Guarded, SentenceTransformerTrainer):
@@ -116,6 +124,83 @@ def train_encoder(
         "epochs": float(own.num_train_epochs) if own.max_steps <= 0 else float(trainer.state.epoch or 0.0),
         "loss": next((each["train_loss"] for each in reversed(history) if "train_loss" in each), None),
         "history": history,
+    }
+
+
+def bilstm_settings(config: RefineConfig, which: str) -> dict[str, Any]:
+    """How BiLSTM-max is trained: as published or for a small corpus, with the settings that a caller changed.
+
+    Args:
+        config: of the run.
+        which: ``published`` or ``small``.
+    """
+    known = {each.name for each in fields(NLIConfig)}
+    told = {each.name: getattr(config, each.name) for each in fields(RefineConfig) if each.name in known and each.init}
+    usual = {each.name: each.default for each in fields(RefineConfig)}
+    changed = {name: value for name, value in told.items() if name in _LEARNING and value != usual[name]}
+    shown = {name: told[name] for name in ("use_cpu", "disable_tqdm", "report_to", "bf16", "fp16")}
+    return {**(BILSTM_SMALL if which == SMALL else BILSTM), **shown, **changed}
+
+
+def train_bilstm(
+    model: SentenceTransformer,
+    rows: Dataset,
+    columns: Sequence[str],
+    label_names: Sequence[str],
+    folder: Path,
+    *,
+    seed: int,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Train BiLSTM-max on pairs, and save it with its head as :func:`train_encoder` does.
+
+    A tenth of the rows, at most 10,000, is set apart to choose the learning rate and the best weights by (published:
+    10,000); rows that share their first text stay together.
+
+    Args:
+        model: it is trained in place.
+        rows: the texts and ``label``: the number of a class.
+        columns: of the texts.
+        label_names: names of the classes.
+        folder: gets ``model`` and the head; checkpoints in it are gone on from, and removed at the end.
+        seed: of the classifier, of the order of the rows and of the rows set apart.
+        settings: fields of ``NLIConfig``.
+
+    Returns:
+        As :func:`train_encoder`, and ``dev_accuracy``, ``dev_majority`` and ``n_dev``.
+
+    Raises:
+        DivergedError: the loss or the weights are no numbers any more.
+    """
+    size = max(1, min(MOST_HELD_OUT, len(rows) // 10))
+    parts = split(rows, test=size, together=columns[0], seed=seed)
+    checkpoints = folder / "trainer"
+    found = train_on_nli(
+        model,
+        parts["train"],
+        dev_rows=parts["test"],
+        seed=seed,
+        output_dir=checkpoints,
+        columns=columns,
+        label_column=LABEL,
+        label_names=label_names,
+        **settings,
+    )
+    save_encoder(TrainableEncoder(found.model), folder / "model")
+    Head(found.weight.astype(np.float64), found.bias.astype(np.float64)).save(folder)
+    shutil.rmtree(checkpoints)
+    epochs = zip(found.loss, found.accuracy, found.learning_rate, strict=True)
+    return {
+        "steps": found.steps,
+        "epochs": float(len(found.loss)),
+        "loss": float(np.mean(found.loss)) if found.loss else None,
+        "history": [
+            {"epoch": float(number), "loss": loss, "eval_accuracy": accuracy, "learning_rate": rate}
+            for number, (loss, accuracy, rate) in enumerate(epochs, start=1)
+        ],
+        "dev_accuracy": found.best_accuracy,
+        "dev_majority": found.majority,
+        "n_dev": found.n_dev,
     }
 
 
