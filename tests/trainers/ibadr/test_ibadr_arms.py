@@ -118,6 +118,25 @@ def test_losses_decide_what_is_learned(case, report, folder):
         assert all(np.abs(weights[name] - weights[other]).max() > 1e-6 for other in names[:place])
 
 
+@pytest.mark.whole
+def test_a_shallow_model_that_reads_from_left_to_right(case, tmp_path):
+    """As GPT-2 large is that of the paper: it classifies by the last token, and what DCT contrasts is read there."""
+    from transformers import GPT2Config
+
+    _, tokenizer = case.classifier
+    shape = {"n_positions": 64, "n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": len(tokenizer)}
+    shallow = GPT2Config(**shape, pad_token_id=tokenizer.pad_token_id)
+    found = case.run(tmp_path, shallow=(shallow, tokenizer), arms=["dct", "poe"], n_iterations=1, control=False)
+    assert list(found["arms"]) == ["base", "ibadr", "poe", "dct"]
+    steps = [name for name in stages(tmp_path) if name.startswith("shallow-0")]
+    assert steps == ["shallow-0"]  # one epoch: there is nothing between
+    two = case.run(
+        tmp_path, shallow=(shallow, tokenizer), arms=["dct"], n_iterations=1, control=False, shallow_num_train_epochs=2
+    )
+    assert "shallow-0-step-2" in stages(tmp_path)
+    assert two["arms"]["dct"]["n_rows"] > len(case.world.train)
+
+
 def test_the_order_is_that_of_the_table_whatever_was_asked():
     arguments = IBADRArguments(arms=["z-filter", "reweight", "z_filter"], poe=True, added_sizes=[7], control=False)
     assert list(chosen(arguments)) == ["base", "ibadr", "ibadr_7", "poe", "ibadr_poe", "reweight", "z_filter"]

@@ -37,14 +37,15 @@ def trained(case, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings(r"ignore:Round \d|Every one of the:hf_fairness.utils.FairnessWarning")
 def test_settings_reach_the_trainings_that_they_are_of(trained, tmp_path):
-    found = trained(**MAIN, **STEPS, **ALL, run_name="mine", bf16=True, learning_rate=2e-3, num_train_epochs=1)
+    more = {"bf16": True, "learning_rate": 2e-3, "num_train_epochs": 1, "generator_gradient_accumulation_steps": 4}
+    found = trained(**MAIN, **STEPS, **ALL, run_name="mine", **more)
     assert set(found) == {"base", "shallow-0", "generator-1", "ibadr", "control"}
     usual = TrainingArguments("unused", use_cpu=True)
     for stage, args in found.items():
         main, generator = stage in ("base", "ibadr", "control"), stage == "generator-1"
         for name in (*MAIN, *STEPS, *ALL):
             ours = name in ALL or main or (name in STEPS and not generator)
-            wanted = {**MAIN, **STEPS, **ALL}[name] if ours else getattr(usual, name)
+            wanted = {**MAIN, **STEPS, **ALL}[name] if ours else 4 if name in STEPS else getattr(usual, name)
             assert getattr(args, name) == wanted, (stage, name)
         assert args.learning_rate == (2e-3 if main else 1e-2)
         assert args.bf16

@@ -71,6 +71,25 @@ def test_training_teaches_the_form_of_samples(case, trained):
     assert sample(fresh, layout, 60, config=CONFIG).reasons.count("") < 10
 
 
+@pytest.mark.parametrize("more", [{}, {"activation_checkpointing": True}], ids=["as it is", "checkpointing"])
+def test_batches_that_are_accumulated_are_one_large_batch(case, pool, tmp_path, more):
+    """The same steps, up to what Adam makes of rounding; activations that are computed twice change nothing."""
+    source, tokenizer = case.generator
+    found = {}
+    for size, batches in ((16, 1), (4, 4)):
+        how = {"generator_per_device_train_batch_size": size, "generator_gradient_accumulation_steps": batches}
+        config = dataclasses.replace(CONFIG, **how, **(more if batches > 1 else {}))
+        model, layout = open_generator(source, **PLACE, config=config, tokenizer=tokenizer)
+        result = train(model, layout, pool.select(range(48)), tmp_path / str(size), config=config)
+        found[size] = (result["steps"], torch.cat([weight.detach().flatten() for weight in model.parameters()]))
+    assert found[16][0] == found[4][0] == 3
+    fresh, _ = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
+    start = torch.cat([weight.detach().flatten() for weight in fresh.parameters()])
+    moved = (found[16][1] - start).norm()
+    assert moved > 1.0
+    assert (found[4][1] - found[16][1]).norm() < 1e-3 * moved
+
+
 def test_the_loss_is_that_of_the_texts_alone(case, pool):
     source, tokenizer = case.generator
     _, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
