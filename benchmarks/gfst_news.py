@@ -55,13 +55,13 @@ CONFIG: dict[str, Any] = {
         "glue/MRPC/train.tsv": 6000,
     },
     "pool_words": [5, 20],
-    "n_seeds": 3,
+    "n_seeds": 2,
     "gfst": {
         "method": "mixed_finetune",
         "arms": ["randst", "hd", "gfst_hd"],
         "finetune_num_train_epochs": 2.0,
         "finetune_learning_rate": 5e-4,
-        "num_beams": 2,
+        "num_beams": 1,
         "min_pairs": 50,
     },
     "training": {
@@ -92,7 +92,6 @@ QUICK: dict[str, Any] = {
         **CONFIG["gfst"],
         "arms": ["randst", "gfst_hd"],
         "finetune_num_train_epochs": 0.1,
-        "num_beams": 1,
         "max_new_tokens": 20,
         "min_pairs": 1,
         "n_bootstrap": 50,
@@ -252,19 +251,19 @@ def misses(results: Mapping[str, Any]) -> list[str]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Models by measures in Markdown, what the filter kept, and how GFST differs from the others."""
+    """Models by measures in Markdown, how they differ by seed (intervals over rows), and what the filter kept."""
     lines = ["| model | steps | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
     for name, arm in results["arms"].items():
         values = (results["measures"][key][name] for key in MEASURES)
         cells = " | ".join(format_value(each["value"], each["ci95"] and tuple(each["ci95"])) for each in values)
         lines.append(f"| {arm['title']} | {arm.get('steps', '–')} | {cells} |")
-    pairs = list(dict.fromkeys(gap["pair"] for gap in results["gaps"]))
-    lines += ["", "| difference | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 1) + "|"]
-    for pair in pairs:
-        gaps = {gap["measure"]: gap for gap in results["gaps"] if gap["pair"] == pair}
-        cells = " | ".join(_gap(gaps.get(key)) for key in MEASURES)
+    lines += ["", "| difference | seed | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
+    for pair in dict.fromkeys(gap["pair"] for gap in results["gaps"]):
         one, _, other = pair.partition(" - ")
-        lines.append(f"| {results['arms'][one]['title']} less {results['arms'][other]['title']} | {cells} |")
+        for number, seed in enumerate(results["gaps_by_seed"].values()):
+            gaps = {f"{name}/{key}": gap for name, pairs in seed.items() for key, gap in pairs.get(pair, {}).items()}
+            title = f"{results['arms'][one]['title']} less {results['arms'][other]['title']}" * (number == 0)
+            lines.append(f"| {title} | {number} | " + " | ".join(_gap(gaps.get(key)) for key in MEASURES) + " |")
     kept = "; ".join(
         f"{group} {part['kept']:,} of {part['n']:,} ({part['kept_share']:.2f}, "
         + ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in part["reasons"].items())
@@ -284,8 +283,9 @@ def table(results: Mapping[str, Any]) -> str:
 def _gap(gap: Mapping[str, Any] | None) -> str:
     if gap is None:
         return "–"
-    ends = "" if gap["ci95"] is None else " [{:+.3f}, {:+.3f}]".format(*gap["ci95"])
-    return f"{gap['difference']:+.3f}{ends}"
+    ends = gap["difference_ci95"]
+    shown = f" [{ends[0]:+.3f}, {ends[1]:+.3f}]" if ends else ""
+    return f"{gap['difference']:+.3f}{shown}".replace("-", "−")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
