@@ -6,6 +6,7 @@ what opens them draws the weights with a seed of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hf_fairness.demo.planted import planted_words
@@ -30,10 +31,20 @@ def planted_tokenizer(*, pairs: bool = True) -> Any:
         >>> tokenizer.decode(tokenizer("Anna has cups .", "Ben has cups .")["input_ids"])
         '<s> anna has cups . </s> ben has cups . </s>'
     """
+    return word_tokenizer(planted_words(), pairs=pairs)
+
+
+def word_tokenizer(known: Sequence[str], *, pairs: bool = True) -> Any:
+    """A tokenizer of whole words, written in small letters and with spaces between them.
+
+    Args:
+        known: the words.
+        pairs: as for :func:`planted_tokenizer`.
+    """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    vocabulary = {word: place for place, word in enumerate([*SPECIAL, *planted_words()])}
+    vocabulary = {word: place for place, word in enumerate([*SPECIAL, *known])}
     words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
