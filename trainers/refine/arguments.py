@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hf_fairness.arguments import (
     DataArguments,
@@ -231,15 +232,38 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
         return False if self.names == NO_NAMES else names_option(self.names)
 
 
+#: Settings of a training whose usual value depends on the encoder, with that of a transformer.
+USUAL: dict[str, Any] = {
+    "num_train_epochs": 1.0,
+    "learning_rate": 2e-5,
+    "optim": EncoderSettings.optim,
+    "max_grad_norm": 1.0,
+}
+
+
 @dataclass
 class RefineConfig(EncoderSettings):
     """Settings of the training of each encoder; all arms share them, and the number of epochs unless steps are set."""
 
-    num_train_epochs: float = field(
-        default=1.0, metadata={"help": "Epochs of each arm: a corpus with more rows takes more steps (as published)."}
+    num_train_epochs: float | None = field(
+        default=None,
+        metadata={
+            "help": "Epochs of each arm: a corpus with more rows takes more steps (as published); default: 1, with "
+            "--bilstm at most 8 (paper)."
+        },
     )
     per_device_train_batch_size: int = field(default=64, metadata={"help": "Pairs of a step and device (paper: 64)."})
-    learning_rate: float = field(default=2e-5, metadata={"help": "Highest learning rate."})
+    learning_rate: float | None = field(
+        default=None,
+        metadata={"help": "Highest learning rate; default: 2e-5, with --bilstm 0.1 (paper) or 1e-3 (small)."},
+    )
+    optim: str | None = field(
+        default=None,
+        metadata={"help": "Optimizer; default: AdamW, with --bilstm sgd (paper) or AdamW (small)."},
+    )
+    max_grad_norm: float | None = field(
+        default=None, metadata={"help": "Longest gradient; default: 1, with --bilstm 5 (as in InferSent's code)."}
+    )
     save_strategy: str = field(
         default="no", metadata={"help": "Nothing is saved on the way: a killed run begins the arm anew that it was at."}
     )
@@ -257,4 +281,8 @@ class RefineConfig(EncoderSettings):
             value = getattr(self, name)
             if getattr(value, "value", value) != "no":
                 raise ValueError(f"--{name} cannot be set here: {why}.")
+        self.given = frozenset(name for name in USUAL if getattr(self, name) is not None)
+        for name, usual in USUAL.items():
+            if name not in self.given:
+                setattr(self, name, usual)
         super().__post_init__()

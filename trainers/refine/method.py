@@ -49,7 +49,13 @@ from hf_fairness.trainers.refine.corpora import (
     texts_of,
 )
 from hf_fairness.trainers.refine.sets import BiasSet, ClassSet, SeatSet, SimilaritySet
-from hf_fairness.trainers.refine.training import bilstm_settings, open_trained, train_bilstm, train_encoder
+from hf_fairness.trainers.refine.training import (
+    bilstm_config,
+    bilstm_settings,
+    open_trained,
+    train_bilstm,
+    train_encoder,
+)
 from hf_fairness.trainers.training.encoder_method import OpenedEncoder
 from hf_fairness.utils import package_versions
 
@@ -95,6 +101,7 @@ def run_refine(
         RunLockedError: another run works in the same folder.
     """
     given = {"rows": rows, "test": test, "sts_pairs": sts_pairs, "tests": tests}
+    config = bilstm_config(config, arguments.bilstm_settings) if arguments.bilstm else config
     return run_experiment(RefineMethod, arguments, config, **given)
 
 
@@ -104,7 +111,15 @@ class RefineMethod(OpenedEncoder):
     command = "refine"
     source = "refinement of the training corpus by bias score (Dolci et al. 2023)"
     what = "trained on a corpus whose rows of highest bias score were refined (Dolci et al. 2023)."
-    quoted = ("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "use_peft", "seed")
+    quoted = (
+        "learning_rate",
+        "optim",
+        "num_train_epochs",
+        "max_steps",
+        "per_device_train_batch_size",
+        "use_peft",
+        "seed",
+    )
     convention = (
         "gaps: arm - other arm on the same items; scores of rows: the higher of both texts' absolute bias scores"
     )
@@ -155,7 +170,7 @@ class RefineMethod(OpenedEncoder):
     @cached_property
     def nli_settings(self) -> dict[str, Any]:
         """How BiLSTM-max is trained."""
-        return bilstm_settings(self.config, self.arguments.bilstm_settings)
+        return bilstm_settings(self.config)
 
     @cached_property
     def debias_words(self) -> DebiasWords | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,17 @@ from hf_fairness.encoders import Vectors
 from hf_fairness.refine.splitting import split
 from hf_fairness.runs import atomic_folder
 from hf_fairness.scores.statistics import Floats
-from hf_fairness.trainers.refine.arguments import SMALL, RefineConfig
+from hf_fairness.trainers.refine.arguments import SMALL, USUAL, RefineConfig
 from hf_fairness.trainers.refine.corpora import LABEL, MOST_HELD_OUT
-from hf_fairness.trainers.refine.nli import BILSTM, BILSTM_SMALL, NLIConfig, train_on_nli
+from hf_fairness.trainers.refine.nli import BILSTM, BILSTM_SMALL, train_on_nli
 from hf_fairness.trainers.training.encoder import TrainableEncoder
 from hf_fairness.trainers.training.guarded import Guarded
 
 HEAD = "head.npz"
-#: Settings of a training that come before the published ones of BiLSTM-max where a caller gives them.
-_LEARNING = (
-    *("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "optim", "weight_decay"),
-    *("gradient_accumulation_steps", "max_grad_norm", "warmup_steps"),
+#: Further settings that BiLSTM-max is trained with.
+_TAKEN = (
+    *("per_device_train_batch_size", "max_steps", "weight_decay", "gradient_accumulation_steps", "warmup_steps"),
+    *("use_cpu", "bf16", "fp16", "disable_tqdm", "report_to"),
 )
 
 
@@ -121,25 +121,32 @@ def train_encoder(
             Head(*(each.detach().float().cpu().numpy() for each in (linear.weight, linear.bias))).save(folder)
     return {
         "steps": trainer.state.global_step,
-        "epochs": float(own.num_train_epochs) if own.max_steps <= 0 else float(trainer.state.epoch or 0.0),
+        "epochs": float(own.num_train_epochs or 0.0) if own.max_steps <= 0 else float(trainer.state.epoch or 0.0),
         "loss": next((each["train_loss"] for each in reversed(history) if "train_loss" in each), None),
         "history": history,
     }
 
 
-def bilstm_settings(config: RefineConfig, which: str) -> dict[str, Any]:
-    """How BiLSTM-max is trained: as published or for a small corpus, with the settings that a caller changed.
+def bilstm_config(config: RefineConfig, which: str) -> RefineConfig:
+    """The settings for BiLSTM-max: as published or for a small corpus, but for those that the caller gives.
 
     Args:
         config: of the run.
         which: ``published`` or ``small``.
+
+    Returns:
+        A copy.
     """
-    known = {each.name for each in fields(NLIConfig)}
-    told = {each.name: getattr(config, each.name) for each in fields(RefineConfig) if each.name in known and each.init}
-    usual = {each.name: each.default for each in fields(RefineConfig)}
-    changed = {name: value for name, value in told.items() if name in _LEARNING and value != usual[name]}
-    shown = {name: told[name] for name in ("use_cpu", "disable_tqdm", "report_to", "bf16", "fp16")}
-    return {**(BILSTM_SMALL if which == SMALL else BILSTM), **shown, **changed}
+    found, usual = copy.deepcopy(config), BILSTM_SMALL if which == SMALL else BILSTM
+    for name in set(USUAL) - config.given:
+        setattr(found, name, usual[name])
+    return found
+
+
+def bilstm_settings(config: RefineConfig) -> dict[str, Any]:
+    """What :func:`train_on_nli` is told by a config from :func:`bilstm_config`."""
+    told = {name: getattr(config, name) for name in (*USUAL, *_TAKEN)}
+    return {**BILSTM, **{name: getattr(value, "value", value) for name, value in told.items()}}
 
 
 def train_bilstm(

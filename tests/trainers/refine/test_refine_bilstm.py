@@ -13,8 +13,9 @@ from hf_fairness.cli import command
 from hf_fairness.encoders import as_encoder, input_embeddings
 from hf_fairness.erasure import DebiasWords, hard_debias_vectors
 from hf_fairness.record import Record
-from hf_fairness.trainers import RefineArguments
+from hf_fairness.trainers import RefineArguments, RefineConfig
 from hf_fairness.trainers.refine.bilstm import is_bilstm, open_word_vectors
+from hf_fairness.trainers.refine.training import bilstm_config, bilstm_settings
 from support import refine_case
 
 
@@ -70,6 +71,7 @@ def test_arms_of_refined_corpora_and_of_other_word_vectors(run):
     assert result["scores"]["scorer"]["importance"] == "max"
     assert result["scores"]["scorer"]["direction_kind"] == "word pairs"
     assert not list(out.rglob("checkpoint-*"))
+    assert "training.learning\\_rate: 0.001" in (out / "report" / "report.md").read_text()
 
 
 @pytest.mark.whole
@@ -96,6 +98,20 @@ def test_a_finished_run_is_taken_from_its_folder(run, words):
     again = command("refine")([*words, "--output_dir", str(out), "--resume"])
     assert {each.name: each.stat().st_mtime_ns for each in (out / "train_original" / "model").iterdir()} == before
     assert again["arms"]["hd"] == result["arms"]["hd"]
+
+
+def test_settings_that_are_given_come_before_those_of_the_encoder(tmp_path):
+    quick = {"output_dir": str(tmp_path), "use_cpu": True}
+    plain = RefineConfig(**quick)
+    assert (plain.learning_rate, plain.num_train_epochs, plain.max_grad_norm) == (2e-5, 1.0, 1.0)
+    published = bilstm_config(plain, "published")
+    assert (published.learning_rate, published.num_train_epochs, published.max_grad_norm) == (0.1, 8, 5.0)
+    assert bilstm_settings(published)["optim"] == "sgd"
+    given = RefineConfig(**quick, learning_rate=2e-5, num_train_epochs=1)
+    settings = bilstm_settings(bilstm_config(given, "small"))
+    assert (settings["learning_rate"], settings["num_train_epochs"]) == (2e-5, 1)
+    assert (settings["optim"], settings["lr_shrink"]) == ("adamw_torch", 5.0)
+    assert plain.learning_rate == 2e-5  # a copy was changed
 
 
 @pytest.mark.parametrize(
