@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     found["confidence"] = gather_object([sure.tolist()])
     if os.environ.get("IBADR_WHOLE") == "1":
         warnings.filterwarnings("ignore", message="Round|Every one of the", category=UserWarning)  # of a run so small
-        report = case.run(folder / "run", n_iterations=1)
+        report = case.run(folder / "run", n_iterations=1, arms=["poe", "dct", "z_filter"])
         found["steps"] = {arm: training["steps"] for arm, training in report["arms"].items()}
         found["drawn"] = report["rounds"][0]["counts"]["drawn"]
         # The generator that the run trained, on any number of processes the same samples.

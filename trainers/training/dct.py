@@ -332,17 +332,30 @@ class DCTTrainer(BiasTrainer):
         """Train with the projections, the momentum encoder and the queue in the model, and take them out again."""
         head = head_of(self.model)
         self.model.dct = Contrast(self.model, self.queue_size)
-        handle = head.register_forward_pre_hook(self._take)
+        handles = [head.register_forward_pre_hook(self._take), self.model.register_forward_hook(self._give)]
         try:
             return super().train(*args, **kwargs)
         finally:
-            handle.remove()
+            for handle in handles:
+                handle.remove()
             del self.model.dct
 
     def _take(self, _: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Project what the last layer takes, in the forward of the model, so that processes share the gradients."""
         if torch.is_grad_enabled():
             self._taken = self.model.dct.query_head(of_rows(inputs[0], self._mask))
+
+    def _give(self, _: nn.Module, __: Any, output: Any) -> Any:
+        """Put the projections among the outputs, where a wrapper of several processes looks for what has a gradient.
+
+        They stand where the hidden states would, which were not asked for: such a wrapper knows no other names.
+        """
+        if self._taken is None:
+            return output
+        if isinstance(output, dict):
+            output["hidden_states"] = (self._taken,)
+            return output
+        return (*output, self._taken)
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The loss of a batch; in eval mode the model's own, which is plain cross entropy."""

@@ -44,6 +44,8 @@ def test_a_run_on_two_processes(found, folder, case):
 
     two = found[2]
     assert two["steps"]["control"] == two["steps"]["ibadr"]
+    assert {"poe", "dct", "z_filter"} <= set(two["steps"])
+    assert (folder / "run" / "samples-1-z_filter").is_dir()  # rounds of its own, on both
     assert two["drawn"] == 60
     config = case.config("unused", sampling_batch_size=64)
     trained = folder / "run" / "generator-1"
