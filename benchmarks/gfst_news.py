@@ -55,13 +55,13 @@ CONFIG: dict[str, Any] = {
         "glue/MRPC/train.tsv": 6000,
     },
     "pool_words": [5, 20],
-    "n_seeds": 2,
+    "n_seeds": 3,
     "gfst": {
         "method": "mixed_finetune",
         "arms": ["randst", "hd", "gfst_hd"],
         "finetune_num_train_epochs": 2.0,
         "finetune_learning_rate": 5e-4,
-        "num_beams": 1,
+        "num_beams": 2,
         "min_pairs": 50,
     },
     "training": {
@@ -92,6 +92,7 @@ QUICK: dict[str, Any] = {
         **CONFIG["gfst"],
         "arms": ["randst", "gfst_hd"],
         "finetune_num_train_epochs": 0.1,
+        "num_beams": 1,
         "max_new_tokens": 20,
         "min_pairs": 1,
         "n_bootstrap": 50,

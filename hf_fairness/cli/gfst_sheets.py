@@ -55,6 +55,11 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         if not Path(path).is_file():
             raise ValueError(f"{path} is no file; expected a CSV file that `hf-fairness gfst --human_sheets` wrote.")
     scores = score_sheets(arguments.sheets, arguments.key)
+    if scores["n_blank"] == scores["n_annotators"] * scores["n_rows"]:
+        raise ValueError(
+            f"No row of {', '.join(arguments.sheets)} has an answer in its column {scores['question']!r}: there is "
+            "nothing to score yet."
+        )
     print("\n".join(_lines(scores)))
     if arguments.output_dir is not None:
         folder = Path(arguments.output_dir)

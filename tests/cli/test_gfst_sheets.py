@@ -69,6 +69,7 @@ def test_quality_and_the_filter_are_scored(tmp_path, capsys):
         (["{sheet}", "--key", "{folder}"], "is no file; expected a CSV file that"),
         (["{key}", "--key", "{key}"], "Sheet 1 has the columns id, item, system"),
         (["{sheet}", "--key", "{sheet}"], "The key has the columns id, source, person"),
+        (["{sheet}", "--key", "{key}"], "has an answer in its column 'gender': there is nothing to score yet"),
         (["{wrong}", "--key", "{key}"], "'perhaps' is no answer to 'gender'"),
     ],
 )

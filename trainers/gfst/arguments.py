@@ -220,7 +220,7 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         default=0,
         metadata={
             "help": "Write sheets for people to judge so many sentences by (tables 5, 9 and 17: 100, for quality 300), "
-            "to OUTPUT_DIR/human, and their keys apart; `hf-fairness gfst-sheets` scores them. 0: none."
+            "of the first seed, to OUTPUT_DIR/human, their keys apart; `hf-fairness gfst-sheets` scores them. 0: none."
         },
     )
     until: str | None = field(

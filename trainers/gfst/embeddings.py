@@ -15,7 +15,7 @@ from typing import Any
 from hf_fairness.attributes import Attribute
 from hf_fairness.erasure import DebiasWords, encoder_alone, hard_debias_embeddings, whole_sets
 
-#: Sets that a report names of those that a tokenizer splits.
+#: Sets that a report names of those that a tokenizer splits, or does not know.
 _NAMED = 5
 
 
@@ -80,4 +80,4 @@ def _found(tokenizer: Any, sets: Sequence[tuple[str, ...]]) -> str:
     split = [each for each in sets if each not in whole]
     more = " ..." if len(split) > _NAMED else ""
     names = ", ".join("/".join(each) for each in split[:_NAMED])
-    return f"{len(whole)} of {len(sets)}" + (f" (split into pieces: {names}{more})" if split else "")
+    return f"{len(whole)} of {len(sets)}" + (f" (not whole tokens: {names}{more})" if split else "")

@@ -151,7 +151,7 @@ def run_gfst(
     check_run(arguments, data, config)
     result = run_experiment(GFSTMethod, arguments, config, **data)
     if arguments.human_sheets and is_main_process():
-        out = Path(str(config.output_dir))
+        out = Path(str(config.output_dir)).absolute()
         made = human_sheets(
             arguments.human_sheets,
             config.seed,

@@ -30,7 +30,7 @@ def test_the_encoder_alone_is_debiased():
     made, told = debias_encoder(model, tokenizer, WORDS)
     encoder, *rest = sides(made)
     assert all(torch.equal(*pair) for pair in zip(rest, old[1:], strict=True))
-    assert told["definitional sets found"] == "1 of 2 (split into pieces: boss/king)"
+    assert told["definitional sets found"] == "1 of 2 (not whole tokens: boss/king)"
     assert told["sets equalised"] == "1 of 1"
     ids = {word: tokenizer(f"the {word}")["input_ids"][1] for word in ("cat", "dog", "nurse", "boss", "child", "sees")}
     units = torch.nn.functional.normalize(old[0].double())
