@@ -119,6 +119,17 @@ def test_losses_decide_what_is_learned(case, report, folder):
 
 
 @pytest.mark.whole
+def test_every_seed_has_ablations_of_its_own(case, tmp_path):
+    found = case.run(tmp_path, arms=["lowest_indicator"], n_seeds=2, n_iterations=1, control=False)
+    names = set(stages(tmp_path))
+    assert {"samples-1-lowest_indicator", "samples-1-seed_1-lowest_indicator", "generator-1-seed_1"} <= names
+    assert not {"generator-1-lowest_indicator", "generator-1-seed_1-lowest_indicator"} & names
+    seeds = [each["results"]["planted"]["lowest_indicator"]["accuracy"] for each in (found, found["trials"]["seed=1"])]
+    measure = next(each for each in found["record"].measures if each.id == "challenge/planted/accuracy")
+    assert measure.values["lowest_indicator"].value == pytest.approx(np.mean(seeds))
+
+
+@pytest.mark.whole
 def test_a_shallow_model_that_reads_from_left_to_right(case, tmp_path):
     """As GPT-2 large is that of the paper: it classifies by the last token, and what DCT contrasts is read there."""
     from transformers import GPT2Config

@@ -16,9 +16,11 @@ from hf_fairness.trainers import (
     ConfRegTrainer,
     DataDietConfig,
     DataDietTrainer,
+    DCTTrainer,
     GFSTConfig,
     PoETrainer,
     ReweightTrainer,
+    add_dct_columns,
     train_pair_classifier,
     train_translator,
 )
@@ -26,7 +28,7 @@ from hf_fairness.trainers.data_diet.heads import Heads
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator, train_generator
 from hf_fairness.trainers.training.stopping import DivergedError, all_finite, stop_when_diverged
-from support.bias_case import make_classifier, make_pairs, make_trainer, with_columns
+from support.bias_case import known_bias, make_classifier, make_pairs, make_trainer, with_columns
 from support.data_diet_case import make_classifier as text_classifier
 from support.data_diet_case import wide_rows
 from support.ibadr_case import make_case
@@ -38,6 +40,13 @@ RATE = 1e37
 COMMON = {"learning_rate": RATE, "use_cpu": True, "disable_tqdm": True, "report_to": "none", "max_steps": 6}
 COMMON |= {"dataloader_pin_memory": False, "lr_scheduler_type": "constant", "per_device_train_batch_size": 16}
 SAVING = {"save_strategy": "steps", "save_steps": 1, "logging_strategy": "no"}
+
+
+def contrast(folder):
+    said = known_bias(make_pairs(48))
+    options = {name: value for name, value in COMMON.items() if name != "dataloader_pin_memory"}
+    rows = add_dct_columns(make_pairs(48), [said], said)
+    make_trainer(DCTTrainer, rows, folder, own={"n_positives": 2, "queue_size": 100}, **options | SAVING).train()
 
 
 def bias(trainer_class):
@@ -97,6 +106,7 @@ TRAININGS = {
     "poe": bias(PoETrainer),
     "reweight": bias(ReweightTrainer),
     "conf_reg": bias(ConfRegTrainer),
+    "dct": contrast,
     "data diet": diet,
     "short runs": short_runs,
     "pair classifier": pairs,
