@@ -33,7 +33,7 @@ from hf_fairness.trainers import DataDietArguments, run_data_diet
 
 FILE = RESULTS / "data_diet_full.json"
 #: Set -> rows of the whole study and of a quick run, evenly spread over the file.
-ROWS = {"train": (1000, 24), "validation": (300, 24), "test": (700, 24), "group_dataset": (500, 24)}
+ROWS = {"train": (800, 12), "validation": (200, 12), "test": (600, 12), "group_dataset": (300, 12)}
 #: Measures of test texts of which the ranking is compared with the random one.
 KEYS = ("counterfactual_parity", "kept_flipped_parity", "flip_rate", "mean_abs_probability_change", "auc")
 

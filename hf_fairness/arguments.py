@@ -146,6 +146,13 @@ class ExperimentArguments(ReportArguments):
         },
     )
     resume: bool = field(default=True, metadata={"help": "Go on from finished stages of an earlier run."})
+    license: str | None = field(
+        default=None,
+        metadata={
+            "help": "Licence of the data sets that are pushed beside the model, for their cards, such as cc-by-4.0; "
+            "default: none is stated, and the terms of the source hold."
+        },
+    )
 
     def check_experiment(self) -> None:
         """Check what can be checked without reading anything.

@@ -380,7 +380,7 @@ def sweepable(arguments: Any, config: Any) -> list[str]:
     both = [*(fields(config) if is_dataclass(config) else ()), *fields(arguments)]
     both.sort(key=lambda each: each.name not in own)  # those of the method first: a message shows the first few
     kinds = ("int", "float", "bool", "str")
-    hidden = {"seed", "n_seeds", "resume", "control", "name", "show_texts", "output_dir", "sweep", "demo"}
+    hidden = {"seed", "n_seeds", "resume", "control", "license", "name", "show_texts", "output_dir", "sweep", "demo"}
     opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments), *fields(BenchmarkArguments))
     hidden |= {each.name for each in opened} - {"max_rows"}
     names = [

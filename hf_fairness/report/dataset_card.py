@@ -55,6 +55,7 @@ class Derivation:
         repo_id: where it is published, for the code that loads it; "" means the folder that the card is in.
         saved: whether that folder is one of ``Dataset.save_to_disk``.
         bias: what is known of models trained on it, as Markdown; "" where nothing is.
+        meanings: column -> what it holds, for columns whose names do not say it.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Derivation:
     repo_id: str = ""
     saved: bool = False
     bias: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 def size_category(n_rows: int) -> str:
@@ -127,6 +129,7 @@ def _body(made: Derivation) -> str:
         if made.licence
         else "No licence was stated. The rows come from the source, and its terms hold for them."
     )
+    columns = markdown_table([("Column", "What it holds"), *made.meanings.items()]) if made.meanings else ""
     what = escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}.")
     return sections(
         [
@@ -136,6 +139,7 @@ def _body(made: Derivation) -> str:
             ("## How to load it", code_block(load, made.repo_id)),
             ("## Not checked, and limits", bullets([*made.limits, *LIMITS[0 if made.attribute else 1 :]])),
             ("## Licence", licence),
+            ("## Columns", columns),
             ("## How it was made", markdown_table([("Setting", "Value"), *_settings(made)])),
             ("## Counts", markdown_table([("What", "Number"), *flat_counts(made.counts)])),
             ("## Example", bullets(f"{label}: {text}" for label, text in made.example.items())),

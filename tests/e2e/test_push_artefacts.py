@@ -49,6 +49,11 @@ for split, name in {"train": "train", "validation": "validation", "test": "audit
     saved = load_from_disk(out / "variants" / name)
     assert len(saved) and rows[split].to_list() == saved.to_list(), split
 check_private(pull("tester/it-variants", "dataset"), str(out))
+assert load_dataset(str(pull("tester/it-variants", "dataset")), split="test").column_names == saved.column_names
+card = (pull("tester/it-variants", "dataset") / "README.md").read_text()
+assert not [text for row in saved.to_list() for text in map(str, row.values()) if len(text) > 9 and text in card]
+assert "license: cc0-1.0" in card and "demo" in card and "n<1K" in card
+assert all(f"| {name} |" in card for name in saved.column_names)
 """
 IBADR = """
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
@@ -120,6 +125,7 @@ def test_ccd(fake_hub, tmp_path):
     words = ["ccd", "--model_name_or_path", encoder, "--output_dir", out, "--max_rows", 64, "--no_control", *QUICK]
     words += ["--use_peft", "True", "--lora_dropout", "0", "--learning_rate", "1e-2", "--max_steps", "4"]
     words += ["--push_to_hub", "--hub_model_id", "it", "--push_artefacts", "variants"]
+    words += ["--license", "cc0-1.0"]
     printed = push(fake_hub, out, words, CCD, encoder)
     assert printed.count("Pushed to") == printed.count("Nothing to push") == 2
     assert commits(fake_hub) == {"tester/it": 1, "tester/it-variants": 1}

@@ -358,6 +358,7 @@ class DataDiet(Method):
             names=self.diet.names,
             reference="Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
             limits=("What was kept was chosen for one classifier: another one may need other rows.",),
+            licence=a.license,
             versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
             repo_id=repo_id,
             bias=bias_section(record, of="the classifier that was trained on these rows"),

@@ -370,6 +370,7 @@ class PairStages(Method):
                 attribute=self.attribute,
                 reference=REFERENCE,
                 limits=[MACHINE] if SOURCE in columns and stage != "parallel" else [],
+                licence=a.license,
                 versions=package_versions(PACKAGES),
                 repo_id=repo_id,
                 saved=not repo_id,

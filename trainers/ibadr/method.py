@@ -483,5 +483,6 @@ class IBADR(Method):
             n_rows=counts["n"],
             reference="Wang et al. 2023, IBADR",
             limits=MADE_UP,
+            licence=self.arguments.license,
             versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
         )

@@ -462,6 +462,7 @@ class RefineMethod(OpenedEncoder):
             names=self.arguments.name_option is not False,
             reference=self.source,
             limits=("The rows that were measured on (split `test`) are not refined.",),
+            licence=self.arguments.license,
             versions=package_versions(("hf-fairness", "datasets")),
             repo_id=repo_id,
         )

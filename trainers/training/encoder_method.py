@@ -398,6 +398,12 @@ class EncoderMethod(OpenedEncoder):
             limits=(
                 "The split `test` was kept for the audits: a model that is trained on it cannot be measured on it.",
             ),
+            licence=self.arguments.license,
+            meanings={
+                **{group: f"the text as it is about the group {group}" for group in self.groups},
+                NEUTRAL: "the text without a group",
+                CLUSTER_COLUMN: "rows of one number are near-duplicates of each other: they count together",
+            },
             versions=package_versions(("hf-fairness", "datasets")),
             repo_id=repo_id,
         )
