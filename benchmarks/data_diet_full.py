@@ -33,7 +33,7 @@ from hf_fairness.trainers import DataDietArguments, run_data_diet
 
 FILE = RESULTS / "data_diet_full.json"
 #: Set -> rows of the whole study and of a quick run, evenly spread over the file.
-ROWS = {"train": (800, 12), "validation": (200, 12), "test": (600, 12), "group_dataset": (300, 12)}
+ROWS = {"train": (800, 10), "validation": (200, 16), "test": (600, 16), "group_dataset": (300, 8)}
 #: Measures of test texts of which the ranking is compared with the random one.
 KEYS = ("counterfactual_parity", "kept_flipped_parity", "flip_rate", "mean_abs_probability_change", "auc")
 
@@ -60,7 +60,7 @@ def spread(rows: Dataset, n: int) -> Dataset:
 
 def study(output_dir: Path, *, quick: bool = False) -> dict[str, Any]:
     """Run the search with the command's function; a killed study goes on in the same folder, cell by cell."""
-    texts = {name: spread(rows, ROWS[name][quick]) for name, rows in sets().items()}
+    texts = {name: spread(rows, ROWS[name][quick]) for name, rows in sets(48 if quick else 1).items()}
     shares = CONFIG["shares"]
     arguments = DataDietArguments(
         model_name_or_path=minilm_path(),

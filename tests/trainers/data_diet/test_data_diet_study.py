@@ -6,7 +6,9 @@ import copy
 
 import pytest
 
+from benchmarks import data_diet_full
 from benchmarks import data_diet_quality as study
+from benchmarks.readme import diet_full_text
 from benchmarks.study import read_results
 
 
@@ -54,3 +56,19 @@ def test_a_missed_bar_is_named(recorded):
     assert study.misses(worse) == ["test: healthy_random - random is -0.0100 [-0.02, 0.0], expected above 0"]
     worse["diet"] = {"entry": None}
     assert "within the limit" in study.misses(worse)[0]
+
+
+@pytest.mark.whole
+@pytest.mark.filterwarnings("ignore")
+def test_the_study_of_whole_models_in_small(shared, minilm_path, tmp_path):
+    """Every arm is fine-tuned and compared."""
+    found = data_diet_full.study(tmp_path, quick=True)
+    assert {"vanilla", "cda", "cds", "blindness", "healthy_random", "random"} <= set(found["table"])
+    assert found["table"]["cda"]["n_rows"] > found["data"]["train"]["n"] == 10
+    sizes = [found["table"][name]["n_rows"] for name in ("healthy_random", "random")]
+    assert sizes[0] == sizes[1] < 10
+    assert set(found["ranking_against_random"]) == set(data_diet_full.KEYS)
+    gap = {"difference": 0.1, "ci95": [-0.1, 0.3]}
+    said = diet_full_text({**found, "ranking_against_random": {"flip_rate": gap}})
+    assert "| healthy random | 0.5 | 0.3 |" in said
+    assert said.endswith("over seeds: flip rate +0.100 [−0.100, +0.300], not clear of 0.")
