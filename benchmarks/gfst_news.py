@@ -252,19 +252,18 @@ def misses(results: Mapping[str, Any]) -> list[str]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Models by measures in Markdown, how they differ by seed (intervals over rows), and what the filter kept."""
+    """Models by measures in Markdown, how they differ, and what the filter kept."""
     lines = ["| model | steps | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
     for name, arm in results["arms"].items():
         values = (results["measures"][key][name] for key in MEASURES)
         cells = " | ".join(format_value(each["value"], each["ci95"] and tuple(each["ci95"])) for each in values)
         lines.append(f"| {arm['title']} | {arm.get('steps', '–')} | {cells} |")
-    lines += ["", "| difference | seed | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
+    lines += ["", "| difference | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 1) + "|"]
     for pair in dict.fromkeys(gap["pair"] for gap in results["gaps"]):
         one, _, other = pair.partition(" - ")
-        for number, seed in enumerate(results["gaps_by_seed"].values()):
-            gaps = {f"{name}/{key}": gap for name, pairs in seed.items() for key, gap in pairs.get(pair, {}).items()}
-            title = f"{results['arms'][one]['title']} less {results['arms'][other]['title']}" * (number == 0)
-            lines.append(f"| {title} | {number} | " + " | ".join(_gap(gaps.get(key)) for key in MEASURES) + " |")
+        gaps = {gap["measure"]: gap for gap in results["gaps"] if gap["pair"] == pair}
+        cells = " | ".join(_gap(gaps.get(key)) for key in MEASURES)
+        lines.append(f"| {results['arms'][one]['title']} less {results['arms'][other]['title']} | {cells} |")
     kept = "; ".join(
         f"{group} {part['kept']:,} of {part['n']:,} ({part['kept_share']:.2f}, "
         + ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in part["reasons"].items())
@@ -275,8 +274,8 @@ def table(results: Mapping[str, Any]) -> str:
     lines += [
         "",
         f"The base read {sizes['male']:,} pairs about men and {sizes['female']:,} about women. Of the translations of "
-        f"the pool the target filter kept: {kept}. Balanced: {', '.join(map(str, results['balanced'].values()))} pairs "
-        "of each by seed.",
+        f"the pool the target filter kept: {kept}. Balanced by leaving out pairs: "
+        f"{' and '.join(map(str, dict.fromkeys(results['balanced'].values())))} of each.",
     ]
     return "\n".join(lines)
 
@@ -284,7 +283,7 @@ def table(results: Mapping[str, Any]) -> str:
 def _gap(gap: Mapping[str, Any] | None) -> str:
     if gap is None:
         return "–"
-    ends = gap["difference_ci95"]
+    ends = gap["ci95"]
     shown = f" [{ends[0]:+.3f}, {ends[1]:+.3f}]" if ends else ""
     return f"{gap['difference']:+.3f}{shown}".replace("-", "−")
 
