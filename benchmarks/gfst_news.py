@@ -100,6 +100,8 @@ QUICK: dict[str, Any] = {
     "training": {**CONFIG["training"], "max_length_ratio": 50.0, "per_device_train_batch_size": 8},
 }
 EVERY = 40
+#: Order of the models in the table.
+ORDER = ("baseline", "control", "randst", "gfst", "hd", "gfst_hd")
 #: Measures of the table, with their names.
 MEASURES = {
     "winomt/accuracy": "WinoMT Acc",
@@ -254,7 +256,7 @@ def misses(results: Mapping[str, Any]) -> list[str]:
 def table(results: Mapping[str, Any]) -> str:
     """Models by measures in Markdown, how they differ, and what the filter kept."""
     lines = ["| model | steps | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
-    for name, arm in results["arms"].items():
+    for name, arm in ((name, results["arms"][name]) for name in ORDER if name in results["arms"]):
         values = (results["measures"][key][name] for key in MEASURES)
         cells = " | ".join(format_value(each["value"], each["ci95"] and tuple(each["ci95"])) for each in values)
         lines.append(f"| {arm['title']} | {arm.get('steps', '–')} | {cells} |")
@@ -275,7 +277,8 @@ def table(results: Mapping[str, Any]) -> str:
         "",
         f"The base read {sizes['male']:,} pairs about men and {sizes['female']:,} about women. Of the translations of "
         f"the pool the target filter kept: {kept}. Balanced by leaving out pairs: "
-        f"{' and '.join(map(str, dict.fromkeys(results['balanced'].values())))} of each.",
+        f"{' and '.join(map(str, dict.fromkeys(results['balanced'].values())))} of each. Definitional sets by which "
+        f"+HD found its direction: {results['hard_debiased']['gfst_hd']['definitional sets found']}.",
     ]
     return "\n".join(lines)
 
