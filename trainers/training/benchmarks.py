@@ -325,16 +325,18 @@ class Benchmark(EvalSet):
         first = next(iter(self.items.parts))
         for part, places in self.items.parts.items():
             left = f"; {self.items.n_left_out:,} with other targets left out" if self.items.n_left_out else ""
-            yield from read_measures(
-                {arm: mapping(mapping(result, "parts"), part) for arm, result in results.items()},
-                self.items.declared(part),
-                path=self.name,
-                set_name=part,
-                set_title="" if part == ALL and first == ALL else part,
-                extras={"chance_mean_deviation": "by chance"} if part == ALL else None,
-                sample=f"{len(places):,} {self.items.unit}{left}",
-                detail=part != first,
-            )
+            sections = {arm: mapping(mapping(result, "parts"), part) for arm, result in results.items()}
+            for key, what in self.items.declared(part).items():
+                yield from read_measures(
+                    sections,
+                    {key: what},
+                    path=self.name,
+                    set_name=part,
+                    set_title="" if part == ALL and first == ALL else part,
+                    extras={f"chance_{key}": "by chance"},
+                    sample=f"{len(places):,} {self.items.unit}{left}",
+                    detail=part != first,
+                )
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Paired differences of every number, over the items that both were asked."""

@@ -170,6 +170,8 @@ def test_every_arm_and_every_beta_is_measured_as_the_metrics_measure_it(run, fil
             assert values[f"stereoset/gender/{key}"][arm].value == items[key]
         assert values["bias_ir/all/male_ratio"][arm].value == found["male_ratio"]
         assert values["bias_ir/heads/male_ratio"][arm].value == found["categories"]["heads"]["male_ratio"]
+        assert values["bias_ir/all/mean_deviation"][arm].extras == {"by chance": found["chance_mean_deviation"]}
+        assert not values["bias_ir/all/male_ratio"][arm].extras
     trial = result["trials"]["beta=0"]["results"]["stereoset"]["after"]["parts"]["gender"]
     assert trial["icat_ci95"]
     heading, *rows = record.tables[0].rows
