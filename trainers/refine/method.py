@@ -170,7 +170,7 @@ class RefineMethod(OpenedEncoder):
     @cached_property
     def nli_settings(self) -> dict[str, Any]:
         """How BiLSTM-max is trained."""
-        return bilstm_settings(self.config)
+        return bilstm_settings(self.config, self.arguments.bilstm_settings)
 
     @cached_property
     def debias_words(self) -> DebiasWords | None:
@@ -217,7 +217,10 @@ class RefineMethod(OpenedEncoder):
 
         self._told = self.run.stage("rows", work, inputs=[given["rows"], given["test"], options])
         if a.bilstm and not self.pairs.classes:
-            raise ValueError("--bilstm is trained on classes (inference), and the rows have scores: --label_column.")
+            raise ValueError(
+                "--bilstm is trained on classes (inference), and the rows have scores. Name a column of classes with "
+                "--label_column, or leave out --bilstm."
+            )
 
     def arms(self) -> Sequence[Plan]:
         """The original, then each refinement with its control, the main one first."""

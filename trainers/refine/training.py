@@ -143,10 +143,11 @@ def bilstm_config(config: RefineConfig, which: str) -> RefineConfig:
     return found
 
 
-def bilstm_settings(config: RefineConfig) -> dict[str, Any]:
+def bilstm_settings(config: RefineConfig, which: str) -> dict[str, Any]:
     """What :func:`train_on_nli` is told by a config from :func:`bilstm_config`."""
     told = {name: getattr(config, name) for name in (*USUAL, *_TAKEN)}
-    return {**BILSTM, **{name: getattr(value, "value", value) for name, value in told.items()}}
+    plain = {name: getattr(value, "value", value) for name, value in told.items()}
+    return {**(BILSTM_SMALL if which == SMALL else BILSTM), **plain}
 
 
 def train_bilstm(

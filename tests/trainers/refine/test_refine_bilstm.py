@@ -106,11 +106,11 @@ def test_settings_that_are_given_come_before_those_of_the_encoder(tmp_path):
     assert (plain.learning_rate, plain.num_train_epochs, plain.max_grad_norm) == (2e-5, 1.0, 1.0)
     published = bilstm_config(plain, "published")
     assert (published.learning_rate, published.num_train_epochs, published.max_grad_norm) == (0.1, 8, 5.0)
-    assert bilstm_settings(published)["optim"] == "sgd"
+    assert bilstm_settings(published, "published")["optim"] == "sgd"
     given = RefineConfig(**quick, learning_rate=2e-5, num_train_epochs=1)
-    settings = bilstm_settings(bilstm_config(given, "small"))
+    settings = bilstm_settings(bilstm_config(given, "small"), "small")
     assert (settings["learning_rate"], settings["num_train_epochs"]) == (2e-5, 1)
-    assert (settings["optim"], settings["lr_shrink"]) == ("adamw_torch", 5.0)
+    assert (settings["optim"], settings["lr_shrink"]) == ("adamw_torch", 1.0)
     assert plain.learning_rate == 2e-5  # a copy was changed
 
 
