@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import (
     data_diet_quality,
     gfst_cell,
+    gfst_news,
     ibadr_quality,
     ibadr_sick,
     interval_coverage,
@@ -340,11 +341,13 @@ def tables() -> dict[str, str]:
     records = {path.stem: read_record(path) for path in sorted(RESULTS.glob("*.json"))}
     studies = {name: record["results"] for name, record in records.items()}
     diet, planted, sick = studies["data_diet_quality"], studies["ibadr_quality"], studies["ibadr_sick"]
+    news = studies["gfst_news"]
     written = {
         "study": ("ccd_quality", study_table(studies["ccd_quality"])),
         "diet": ("data_diet_quality", f"{diet_table(diet)}\n\n{diet_text(diet)}"),
         "gfst": ("gfst_quality", gfst_table(studies["gfst_quality"])),
         "gfst_real": ("gfst_real", gfst_real_text(studies["gfst_real"])),
+        "gfst_news": ("gfst_news", "\n".join([gfst_news.table(news), *news["cautions"]])),
         "ibadr": ("ibadr_quality", f"{ibadr_quality.table(planted)}\n\n{ibadr_text(planted)}"),
         "sick": ("ibadr_sick", f"{ibadr_sick.table(sick)}\n\n{sick_text(sick)}"),
         "refine": ("refine_quality", refine_quality.table(studies["refine_quality"])),

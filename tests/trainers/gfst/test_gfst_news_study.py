@@ -9,6 +9,7 @@ from datasets import Dataset
 
 from benchmarks import gfst_news as study
 from benchmarks.gfst_real import normalised, read_pairs
+from benchmarks.study import read_results
 
 
 def test_tokenized_news_is_written_as_people_write_it():
@@ -38,6 +39,41 @@ def test_a_gap_that_is_not_there_is_named():
     values = {"winomt/delta_r": 0.01, "test/bleu": 0.2}
     measures = {key: {"baseline": {"value": value}} for key, value in values.items()}
     assert study.misses({"measures": measures}) == ["baseline delta_r is 0.010, expected at least 0.05"]
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return read_results(study.FILE)
+
+
+def test_there_was_a_gap_in_a_model_that_translates(recorded):
+    assert study.misses(recorded) == []
+    sizes = recorded["n"]["base"]
+    assert sizes["female"] / (sizes["female"] + sizes["male"]) == pytest.approx(
+        study.CONFIG["feminine_share"], abs=1e-3
+    )
+
+
+def test_the_recorded_study_is_whole(recorded):
+    seeds = [f"seed={seed}" for seed in range(study.CONFIG["n_seeds"])]
+    assert list(recorded["by_seed"]) == list(recorded["gaps_by_seed"]) == seeds
+    assert set(recorded["arms"]) == {"baseline", "gfst", "control", *study.CONFIG["gfst"]["arms"]}
+    assert recorded["n"]["winomt"] == 3888
+    assert recorded["n"]["test"] == 1000
+    steps = {name: arm.get("steps") for name, arm in recorded["arms"].items()}
+    assert steps["gfst"] == steps["control"] == steps["randst"] > 0
+    for by_arm in recorded["by_seed"].values():
+        assert by_arm["baseline"] == recorded["by_seed"]["seed=0"]["baseline"]  # one base
+    for key in study.MEASURES:
+        for arm, found in recorded["measures"][key].items():
+            values = [by_arm[arm][key] for by_arm in recorded["by_seed"].values()]
+            assert found["value"] == pytest.approx(sum(values) / len(values))
+
+
+def test_no_text_is_in_the_file(recorded, shared):
+    written = study.FILE.read_text(encoding="utf-8")
+    texts = study.pool(dict.fromkeys(study.CONFIG["pool"], 20))[0]["text"]
+    assert not any(text in written for text in texts)
 
 
 @pytest.mark.whole
