@@ -69,6 +69,11 @@ _LIMITS = (
     "does not know is not found.",
 )
 
+_BILSTM_LIMIT = (
+    "A tenth of each corpus, at most 10,000 rows, chose the learning rate and the epoch of its BiLSTM: each corpus has "
+    "rows of its own to choose by, as in the paper."
+)
+
 
 def run_refine(
     arguments: RefineArguments,
@@ -203,6 +208,11 @@ class RefineMethod(OpenedEncoder):
         _ = self.tests, self.debias_words
         if self.arguments.bilstm and self.config.use_peft:
             raise ValueError("--use_peft: a BiLSTM has no layers for LoRA. Leave it out, or --bilstm.")
+        if self.arguments.bilstm and self.config.world_size > 1:
+            raise ValueError(
+                f"--bilstm is trained in one process, and these are {self.config.world_size}. Start one; a single GPU "
+                "is enough for it."
+            )
         a, given = self.arguments, self.data
         options: dict[str, Any] = {
             **{
@@ -387,7 +397,7 @@ class RefineMethod(OpenedEncoder):
         return {
             "subject": subject,
             "tables": tuple(self._tables(found)),
-            "limits": (*_LIMITS, self._names(), *LIMITS),
+            "limits": (*_LIMITS, *([_BILSTM_LIMIT] if self.arguments.bilstm else []), self._names(), *LIMITS),
             "not_measured": () if self.tests else (f"SEAT: there are no tests for {self.attribute.name}",),
         }
 

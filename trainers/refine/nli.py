@@ -453,7 +453,10 @@ class NLITrainer(Guarded, SentenceTransformerTrainer):
         callbacks: Sequence[TrainerCallback] = (),
     ) -> None:
         if args.world_size > 1:
-            raise ValueError("NLI is trained in one process: the classifier is not shared between several.")
+            raise ValueError(
+                f"NLI is trained in one process, and these are {args.world_size}: the classifier is not shared between "
+                "them. Start one; a single GPU is enough for a BiLSTM."
+            )
         self.follow = FollowDev()
         loss = PairClassifier(model, n_labels, args.head_layers, product=args.head_product, seed=args.seed)
         collate = self.get_data_collator(model, args)
