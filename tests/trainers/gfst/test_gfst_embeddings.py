@@ -8,9 +8,10 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_fairness.erasure import DebiasWords
-from hf_fairness.trainers import GFSTArguments
+from hf_fairness.trainers import GFSTArguments, run_gfst
 from hf_fairness.trainers.gfst.embeddings import check_words, debias_encoder
 from support import gfst_world
+from support.gfst_case import arguments, config
 from support.toy_translator import toy_model, toy_tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
@@ -100,3 +101,15 @@ def test_arms_stop_by_validation_and_the_control_takes_their_steps(run_in, lexic
     best = 2 * (1 + int(np.argmin(losses)))
     assert gfst["ended"] == f"stopped by the validation loss, lowest after step {best}"
     assert all("ended" not in arm for arm in found[False].values())
+
+
+@pytest.mark.whole
+def test_from_scratch_the_steps_are_the_most_and_validation_ends_them(lexicon, parallel, texts, tmp_path):
+    own = arguments(lexicon, arms=["none"], max_pairs=30, until="train", stop_arms_early=True)
+    settings = {"max_steps": 120, "eval_strategy": "steps", "eval_steps": 60, "early_stopping_patience": 2}
+    made = config(tmp_path / "out", **settings)
+    found = run_gfst(own, parallel, texts, config=made, validation=gfst_world.pairs(40, 8))["arms"]
+    assert {name: arm["steps"] for name, arm in found.items()} == {"baseline": 120, "gfst": 120, "control": 120}
+    assert found["gfst"]["starts_from"] == "new weights"
+    assert all(found[name]["ended"].startswith("all steps") for name in ("baseline", "gfst"))
+    assert "ended" not in found["control"]
