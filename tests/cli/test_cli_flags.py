@@ -63,6 +63,11 @@ COMMANDS = [
     ("augment {csv} --method swap --max_rows 0 --output_dir out", "--max_rows is 0, expected 1 or more"),
     ("audit {folder} --pooling most", "--pooling must be one of"),
     ("ccd --model_name_or_path m --dataset {csv} --output_dir out --rho nothing", "--rho is 'nothing'"),
+    (
+        "refine m --dataset {csv} --output_dir out --percentiles 90 100",
+        "--percentiles holds 100, expected numbers in [1, 100)",
+    ),
+    ("refine m --dataset {csv} --output_dir out --main_arm sub-5", "--main_arm is 'sub-5', expected one of sub-90, "),
     ("gfst --demo --output_dir out --max_length_ratio 0.5", "--max_length_ratio "),
     ("build-dataset must_she --output_dir out", "pass --data_dir"),
     ("push-metrics --namespace me --only seat --install_from 0.1 --dry_run", "--install_from 0.1: "),

@@ -13,7 +13,7 @@ from hf_fairness.arguments import (
     MeasureArguments,
 )
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option
-from hf_fairness.refine.percentile import PERCENTILES, check_percentile
+from hf_fairness.refine.percentile import PERCENTILES
 from hf_fairness.trainers.refine.corpora import REFINEMENTS, arm_name
 from hf_fairness.trainers.training.encoder import EncoderSettings
 
@@ -156,6 +156,12 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
         super().__post_init__()
         self.check_experiment()
         names_option(self.names)
+        for name in ("validation_dataset", "validation_config", "validation_split"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"--{name} cannot be set here: no encoder is chosen by it (BiLSTM-max follows a part of its own "
+                    "training rows, as published). Rows to measure on are named with --test_dataset or --test_split."
+                )
         self._check_vectors()
         for name in ("test_rows", "n_bias_texts"):
             value = getattr(self, name)
@@ -164,7 +170,11 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
         if self.text_column is not None and len(self.text_column) != 2:
             raise ValueError(f"text_column is {' '.join(self.text_column)}, expected the names of two columns.")
         for level in self.levels:
-            check_percentile(level, "percentiles")
+            if not 1 <= level < 100:
+                raise ValueError(
+                    f"--percentiles holds {level:g}, expected numbers in [1, 100), in per cent: 95 for the 5 % of rows "
+                    "with the highest scores."
+                )
         unknown = [name for name in self.kinds if name not in REFINEMENTS]
         if unknown or not self.kinds or not self.levels:
             raise ValueError(

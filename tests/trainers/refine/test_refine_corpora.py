@@ -110,7 +110,7 @@ def test_scores_of_texts_and_words_follow_the_formula():
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"percentiles": [100.0]}, "percentile must lie in"),
+        ({"percentiles": [100.0]}, "--percentiles holds 100, expected"),
         ({"refinements": ["add"]}, "expected some of sub, aug, replace"),
         ({"refinements": []}, "refinements is empty"),
         ({"percentiles": []}, r"at percentiles \(none\)"),
@@ -118,6 +118,7 @@ def test_scores_of_texts_and_words_follow_the_formula():
         ({"text_column": ["one"]}, "expected the names of two columns"),
         ({"n_bias_texts": 0}, "n_bias_texts is 0, expected 1 or more"),
         ({"names": "nowhere.csv"}, "there is no such file"),
+        ({"validation_split": "dev"}, "--validation_split cannot be set here: no encoder is chosen by it"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(told, message):
