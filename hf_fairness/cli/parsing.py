@@ -291,6 +291,7 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
         "added_sizes batch_size per_device_eval_batch_size per_device_train_batch_size "
         "generator_per_device_train_batch_size "
         "sampling_batch_size score_batch_size translation_batch_size gradient_accumulation_steps "
+        "generator_gradient_accumulation_steps "
         "eval_accumulation_steps early_stopping_patience patience epochs score_after_epochs generation_max_length "
         "max_candidates max_length max_new_tokens max_pairs max_rows max_source_length max_tokens "
         "min_pairs n_generated n_shallow save_total_limit top_k validation_rows torch_empty_cache_steps "

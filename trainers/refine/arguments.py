@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hf_fairness.arguments import (
     DataArguments,
@@ -28,6 +28,13 @@ KEPT_PERCENTILE = 95.0
 @dataclass(kw_only=True)
 class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness refine` is told beside the settings of the training."""
+
+    RANGES: ClassVar = {
+        "percentiles": (1.0, 99.999),
+        "hidden_size": (1, 100_000),
+        "test_rows": (1, 10**7),
+        "n_bias_texts": (1, 10**7),
+    }
 
     model_name_or_path: str = field(
         metadata={
