@@ -10,6 +10,8 @@ from scipy.stats import chi2_contingency
 from hf_fairness.demo.stereotypes import GROUPS, save_stereotype_encoder, stereotype_words, stereotype_world
 from hf_fairness.measure.encoder.seat_tests import resolve_tests
 
+pytestmark = pytest.mark.whole
+
 FEMALE = ("She", "The woman", "The girl", "The mother", "The daughter")
 
 
