@@ -163,7 +163,7 @@ def crows_pairs_change(
 
     Example:
         >>> found = crows_pairs_change([[-2.0, -1.0]] * 4, [[-1.0, -2.0]] * 3 + [[-2.0, -1.0]])
-        >>> found["stereotype_score_change"], found["stereotype_score_change_p_value"]
+        >>> found["stereotype_score_change"], round(found["stereotype_score_change_p_value"], 6)
         (-0.75, 0.25)
     """
     wins = [(preferences(side, decimals=decimals) > 0).astype(np.float64) for side in (scores, reference)]
