@@ -344,6 +344,10 @@ def _ibadr_row(planted: Mapping[str, Any], sick: Mapping[str, Any]) -> list[str]
     ]
 
 
+#: What stands in the place of a table before its study has been run.
+NOT_RUN = "No results are recorded:"
+
+
 def tables() -> dict[str, str]:
     """Each table by the name of its place; below it the commit and date that it was measured at."""
     records = {path.stem: read_record(path) for path in sorted(RESULTS.glob("*.json"))}
@@ -365,15 +369,23 @@ def tables() -> dict[str, str]:
         "scaling": ("scaling", scaling_table(studies["scaling"])),
         "interval_coverage": ("interval_coverage", interval_coverage.tables(studies["interval_coverage"])),
     }
+    not_yet = {}
+    for place, name, show, lacking in (
+        ("swap_exam", "swap_exam", swap_exam.table, "The closed half has not been opened."),
+        ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
+        (
+            "refine_real",
+            "refine_real",
+            refine_planted.real_table,
+            f"{NOT_RUN} half an hour of one core.",
+        ),
+    ):
+        if name in studies:
+            written[place] = name, show(studies[name])
+        else:
+            not_yet[place] = lacking
     dated = {place: f"{table}\n\nMeasured at {made_by(records[name])}." for place, (name, table) in written.items()}
-    dated["swap_exam"] = "The closed half has not been opened."
-    if "swap_exam" in studies:
-        made = made_by(records["swap_exam"])
-        dated["swap_exam"] = f"{swap_exam.table(studies['swap_exam'])}\n\nMeasured at {made}."
-    dated["diet_full"] = "No results are recorded: it takes about 25 minutes of one core."
-    if "data_diet_full" in studies:
-        made = made_by(records["data_diet_full"])
-        dated["diet_full"] = f"{diet_full_text(studies['data_diet_full'])}\n\nMeasured at {made}."
+    dated |= not_yet
     speed = json.loads(SPEED.read_text(encoding="utf-8"))
     return {**dated, "methods": method_table(studies), "speed": speed_table(speed)}
 
