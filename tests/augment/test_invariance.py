@@ -154,6 +154,7 @@ class Together:
         return columns
 
 
+@pytest.mark.whole
 def test_two_processes(made):
     parts = {name: part for name, part in made.items() if not isinstance(part, RowsFunction)}
     data = Dataset.from_dict(SWAPPED)
@@ -165,6 +166,7 @@ def test_two_processes(made):
             assert found == (pytest.approx(values, rel=1e-5) if column == "perplexity_ratio" else values)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["cda", "cda-quality"])
 def test_two_processes_that_add_rows(made, name):
     data = source(made[name])

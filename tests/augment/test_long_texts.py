@@ -15,6 +15,8 @@ from hf_fairness.augment.prose import blanked, no_prose
 from hf_fairness.generation.parse import parse_answer
 from hf_fairness.report.merge import update_card
 
+pytestmark = pytest.mark.whole
+
 UNITS = [
     "he ",
     "he or she ",

@@ -132,7 +132,7 @@ def test_help(capsys, monkeypatch):
     with pytest.raises(SystemExit):
         ibadr(["--help"])
     printed = capsys.readouterr().out
-    for text in ("--challenge", "--sweep", "--n_seeds", "--n_bias_indicators", "ablations of table 5", "--demo"):
+    for text in ("--challenge", "--sweep", "--n_seeds", "--n_bias_indicators", "(table 5)", "--demo"):
         assert text in printed
     assert "%%" not in printed
 
@@ -143,7 +143,7 @@ def test_the_demo_is_ready(monkeypatch):
     monkeypatch.setattr("hf_fairness.trainers.run_ibadr", lambda arguments, config, **given: seen.update(given) or {})
     monkeypatch.setattr(methods, "print_report", lambda result: None)
     ibadr(["--demo", "--n_iterations", "1"])
-    assert set(seen) == {"train", "validation", "challenge", "model", "generator", "anti_artefact"}
+    assert set(seen) == {"train", "validation", "challenge", "model", "generator", "anti_artefact", "pools"}
     assert len(seen["anti_artefact"](seen["validation"])) == len(seen["validation"])
 
 

@@ -30,7 +30,7 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
     """What `hf-fairness refine` is told beside the settings of the training."""
 
     RANGES: ClassVar = {
-        "percentiles": (1.0, 99.999),
+        "percentiles": (0, 100),  # which of them is no percentile is said below
         "hidden_size": (1, 100_000),
         "test_rows": (1, 10**7),
         "n_bias_texts": (1, 10**7),
