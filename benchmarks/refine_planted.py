@@ -32,10 +32,12 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.demo import minilm_path
 from hf_fairness.demo.stereotypes import TEST_NAME, save_stereotype_encoder, stereotype_world
 from hf_fairness.record import Record
+from hf_fairness.refine.percentile import PERCENTILES
 from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.text import format_value
 from hf_fairness.trainers import RefineArguments, RefineConfig, run_refine
 from hf_fairness.trainers.experiment import over_seeds
+from hf_fairness.trainers.refine.corpora import REFINEMENTS
 
 FILE, REAL = RESULTS / "refine_planted.json", RESULTS / "refine_real.json"
 ASSOCIATION = f"seat/tests/{TEST_NAME}/effect_size"
@@ -67,6 +69,8 @@ REAL_CONFIG: dict[str, Any] = {
     "training": {"num_train_epochs": 3},
     "sources": [*CONFIG["sources"], "trainers/refine/bilstm.py", "trainers/refine/nli.py"],
 }
+#: Arms of the real pairs, in the order of the table.
+REFINED = tuple(f"{kind}-{level:g}" for kind in REFINEMENTS for level in PERCENTILES)
 #: Columns of the table of real pairs, with their ideal values.
 REAL_MEASURES = {
     "seat/mean_abs_effect_size": "SEAT, mean size (0)",
@@ -231,8 +235,11 @@ def real_table(results: Mapping[str, Any]) -> str:
     rows = [
         ["corpus", "rows", *(f"{title}{less}" for title in REAL_MEASURES.values() for less in ("", ", less random"))]
     ]
-    for arm, corpus in results["corpora"].items():
-        cells = []
+    corpora = results["corpora"]
+    alone = [arm for arm in ("original", "hd") if arm in corpora]
+    pairs = [(arm, f"random-{arm}") for arm in REFINED if arm in corpora]
+    for arm in (*alone, *(arm for pair in pairs for arm in pair)):
+        corpus, cells = corpora[arm], []
         for name in REAL_MEASURES:
             value, gap = (
                 results["measures"][name]["values"][arm],
