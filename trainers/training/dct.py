@@ -16,7 +16,6 @@ from datasets import Dataset, List, Value, concatenate_datasets
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from transformers import DataCollatorWithPadding
 
 from hf_fairness.losses import dct_loss
 from hf_fairness.losses.dct import check_settings
@@ -138,17 +137,13 @@ def bias_features(
     """
     opened = Classifier(model, tokenizer=tokenizer, device=device, show_progress=False)
     texts = [list(dataset[name]) for name in text_columns(dataset, columns)]
-    fields, collate = opened.tokens(*texts), DataCollatorWithPadding(opened.tokenizer)
-    order = sorted(range(len(texts[0])), key=lambda place: len(fields["input_ids"][place]))
-    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
-    def forward(places: list[int], target: torch.device) -> Tensor:
-        batch = collate([{key: values[place] for key, values in fields.items()} for place in places]).to(target)
+    def features(batch: Any) -> Tensor:
         with torch.no_grad(), taken_by_head(opened.model) as taken:
             opened.model(**batch)
         return of_rows(taken[-1], batch.get("attention_mask"))
 
-    return np.asarray(opened.collect(forward, batches, len(order), "Reading biased features"))
+    return opened.read(features, *texts, batch_size=batch_size, description="Reading biased features")
 
 
 def head_of(model: nn.Module) -> nn.Linear:

@@ -127,6 +127,38 @@ class Classifier:
             ValueError: no texts, a model that does not give logits of two or more classes, NaN.
         """
         import torch
+
+        def checked(batch: Any) -> Any:
+            with torch.no_grad():  # no inference mode: what a model keeps from it would be of no use in training
+                logits = getattr(self.model(**batch), "logits", None)
+            if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
+                raise ValueError(
+                    f"{self.name} ({type(self.model).__name__}) gives no logits of two or more classes per text."
+                )
+            return logits
+
+        result = self.read(checked, *texts, batch_size=batch_size, description="Classifying")
+        if not np.isfinite(result).all():
+            raise ValueError(f"{self.name} gives NaN or infinite logits. Check the model's weights and dtype.")
+        return result
+
+    def read(
+        self, work: Callable[[Any], Any], *texts: Sequence[str], batch_size: int = 32, description: str = "Reading"
+    ) -> Floats:
+        """What is made of every text, or pair of texts, in batches of similar length.
+
+        Args:
+            work: from a padded batch, on the device of the model, to a tensor with a row for each text.
+            texts: one list of texts, or two for pairs.
+            batch_size: texts per forward.
+            description: for the label of the bar.
+
+        Returns:
+            Shape (n, ...), in input order; on all processes the same.
+
+        Raises:
+            ValueError: no texts.
+        """
         from transformers import DataCollatorWithPadding
 
         if batch_size < 1:
@@ -137,19 +169,10 @@ class Classifier:
         batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
         def forward(places: list[int], device: torch.device) -> Any:
-            batch = collate([{key: values[place] for key, values in fields.items()} for place in places])
-            with torch.no_grad():  # no inference mode: what a model keeps from it would be of no use in training
-                logits = getattr(self.model(**batch.to(device)), "logits", None)
-            if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
-                raise ValueError(
-                    f"{self.name} ({type(self.model).__name__}) gives no logits of two or more classes per text."
-                )
-            return logits
+            rows = [{key: values[place] for key, values in fields.items()} for place in places]
+            return work(collate(rows).to(device))
 
-        result = self.collect(forward, batches, len(order), "Classifying")
-        if not np.isfinite(result).all():
-            raise ValueError(f"{self.name} gives NaN or infinite logits. Check the model's weights and dtype.")
-        return result
+        return self.collect(forward, batches, len(order), description)
 
     def collect(
         self, work: Callable[[list[int], torch.device], Any], batches: Sequence[list[int]], n: int, description: str
