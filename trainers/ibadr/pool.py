@@ -38,17 +38,7 @@ def original_rows(dataset: Dataset, columns: Sequence[str], label_column: str = 
     taken = sorted({*columns, label_column} & PROVENANCE.keys())
     if taken:
         raise ValueError(f"Column {taken[0]!r} is one that the pool adds: rename it in the data.")
-    n = len(dataset)
-    return pool_rows(
-        [list(dataset[name]) for name in columns],
-        list(dataset[label_column]),
-        columns=columns,
-        label_column=label_column,
-        iteration=0,
-        indicators=[0] * n,
-        confidences=[1.0] * n,
-        source_ids=[f"original:{row}" for row in range(n)],
-    )
+    return _as_pool(dataset, columns, label_column, origin="original", iteration=0, confidence=1.0)
 
 
 def pool_rows(
@@ -95,16 +85,23 @@ def added_rows(rows: Dataset, columns: Sequence[str], label_column: str, origin:
         label_column: name of the column of labels.
         origin: what ``source_id`` says before the number of a row.
     """
+    return _as_pool(rows, columns, label_column, origin=origin, iteration=1, confidence=-1.0)
+
+
+def _as_pool(
+    rows: Dataset, columns: Sequence[str], label_column: str, *, origin: str, iteration: int, confidence: float
+) -> Dataset:
+    """Rows without an indicator, with one confidence for all."""
     n = len(rows)
     return pool_rows(
         [list(rows[name]) for name in columns],
         list(rows[label_column]),
         columns=columns,
         label_column=label_column,
-        iteration=1,
+        iteration=iteration,
         indicators=[0] * n,
-        confidences=[-1.0] * n,
-        source_ids=[f"{origin}:{place}" for place in range(n)],
+        confidences=[confidence] * n,
+        source_ids=[f"{origin}:{row}" for row in range(n)],
     )
 
 
