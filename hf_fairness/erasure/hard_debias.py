@@ -76,6 +76,11 @@ class DebiasWords:
         return cls(plain or every, every, frozenset([*terms, *(each.text for each in attribute.inherent)]))
 
     @classmethod
+    def chosen(cls, folder: str | Path | None, attribute: Attribute) -> DebiasWords:
+        """Those of a folder, as :meth:`read`; without one those of the attribute, as :meth:`of`."""
+        return cls.of(attribute) if folder is None else cls.read(folder)
+
+    @classmethod
     def read(cls, folder: str | Path) -> DebiasWords:
         """Those of a folder with the lists of Bolukbasi et al. 2016, or others in files of the same names.
 

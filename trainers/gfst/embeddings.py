@@ -9,23 +9,12 @@ Source: Choubey et al. 2021, section 4 and tables 4 and 8 (+HD); Bolukbasi et al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from hf_fairness.attributes import Attribute
 from hf_fairness.erasure import DebiasWords, encoder_alone, hard_debias_embeddings, whole_sets
 
 #: Sets that a report names of those that a tokenizer splits, or does not know.
 _NAMED = 5
-
-
-def hard_debias_words(source: str | None, attribute: Attribute) -> DebiasWords:
-    """The words of a folder, as Bolukbasi et al. publish theirs, or those of the attribute.
-
-    Raises:
-        ValueError: the folder does not hold such lists.
-    """
-    return DebiasWords.of(attribute) if source is None else DebiasWords.read(Path(source))
 
 
 def check_words(tokenizer: Any, words: DebiasWords) -> None:

@@ -180,10 +180,8 @@ class RefineMethod(OpenedEncoder):
     @cached_property
     def debias_words(self) -> DebiasWords | None:
         """The words that word vectors are hard-debiased by; None where none are."""
-        if not self.arguments.hard_debias:
-            return None
-        folder = self.arguments.hd_words
-        return DebiasWords.of(self.attribute) if folder is None else DebiasWords.read(folder)
+        a = self.arguments
+        return DebiasWords.chosen(a.hd_words, self.attribute) if a.hard_debias else None
 
     def bilstm(self, vectors: str, *, hard: bool) -> SentenceTransformer:
         """An encoder before its training, which knows the words of all rows and of all that is measured."""
