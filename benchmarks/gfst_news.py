@@ -38,6 +38,7 @@ from benchmarks import gfst_real as real
 from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.filters import SourceGender
 from hf_fairness.measure.translator.winomt_data import read_winomt
+from hf_fairness.report.markdown import markdown_table
 from hf_fairness.report.text import format_value
 from hf_fairness.runs import Run, content_key
 from hf_fairness.trainers import GFSTArguments, GFSTConfig, run_gfst
@@ -255,17 +256,17 @@ def misses(results: Mapping[str, Any]) -> list[str]:
 
 def table(results: Mapping[str, Any]) -> str:
     """Models by measures in Markdown, how they differ, and what the filter kept."""
-    lines = ["| model | steps | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 2) + "|"]
+    models = [["model", "steps", *MEASURES.values()]]
     for name, arm in ((name, results["arms"][name]) for name in ORDER if name in results["arms"]):
         values = (results["measures"][key][name] for key in MEASURES)
-        cells = " | ".join(format_value(each["value"], each["ci95"] and tuple(each["ci95"])) for each in values)
-        lines.append(f"| {arm['title']} | {arm.get('steps', '–')} | {cells} |")
-    lines += ["", "| difference | " + " | ".join(MEASURES.values()) + " |", "|---" * (len(MEASURES) + 1) + "|"]
+        cells = (format_value(each["value"], each["ci95"] and tuple(each["ci95"])) for each in values)
+        models.append([arm["title"], str(arm.get("steps", "–")), *cells])
+    differences = [["difference", *MEASURES.values()]]
     for pair in dict.fromkeys(gap["pair"] for gap in results["gaps"]):
         one, _, other = pair.partition(" - ")
         gaps = {gap["measure"]: gap for gap in results["gaps"] if gap["pair"] == pair}
-        cells = " | ".join(_gap(gaps.get(key)) for key in MEASURES)
-        lines.append(f"| {results['arms'][one]['title']} less {results['arms'][other]['title']} | {cells} |")
+        title = f"{results['arms'][one]['title']} less {results['arms'][other]['title']}"
+        differences.append([title, *(_gap(gaps.get(key)) for key in MEASURES)])
     kept = "; ".join(
         f"{group} {part['kept']:,} of {part['n']:,} ({part['kept_share']:.2f}, "
         + ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in part["reasons"].items())
@@ -273,7 +274,10 @@ def table(results: Mapping[str, Any]) -> str:
         for group, part in results["kept"].items()
     )
     sizes = results["n"]["base"]
-    lines += [
+    lines = [
+        markdown_table(models, trusted=True),
+        "",
+        markdown_table(differences, trusted=True),
         "",
         f"The base read {sizes['male']:,} pairs about men and {sizes['female']:,} about women. Of the translations of "
         f"the pool the target filter kept: {kept}. Balanced by leaving out pairs: "

@@ -155,7 +155,8 @@ class SwapQuality(MapFunction):
         return [engine.find(source)[0] if any(swap.edits) else [] for source in swap.sources]
 
     def _confidence(self, swap: Swap, hits: Sequence[Sequence[Hit]]) -> float:
-        counts, certainty = Counter[str](), 1.0
+        counts: Counter[str] = Counter()
+        certainty = 1.0
         for source, edits, terms in zip(swap.sources, swap.edits, hits, strict=True):
             spans = {edit.start: edit.end for edit in edits}
             changed = [hit for hit in terms if hit.start in spans]
