@@ -18,12 +18,11 @@ from transformers import set_seed
 
 from hf_fairness.encoders import Vectors
 from hf_fairness.refine.splitting import split
-from hf_fairness.runs import atomic_folder
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.refine.arguments import SMALL, USUAL, RefineConfig
 from hf_fairness.trainers.refine.corpora import LABEL, MOST_HELD_OUT
 from hf_fairness.trainers.refine.nli import BILSTM, BILSTM_SMALL, train_on_nli
-from hf_fairness.trainers.training.encoder import TrainableEncoder
+from hf_fairness.trainers.training.encoder import TrainableEncoder, save_encoder
 from hf_fairness.trainers.training.guarded import Guarded
 
 HEAD = "head.npz"
@@ -210,12 +209,6 @@ def train_bilstm(
         "dev_majority": found.majority,
         "n_dev": found.n_dev,
     }
-
-
-def save_encoder(encoder: TrainableEncoder, folder: Path) -> None:
-    """Write an encoder without the card of the library, which shows texts that it was trained on."""
-    with encoder.as_saved(), atomic_folder(folder) as place:
-        encoder.model.save(str(place), create_model_card=False)
 
 
 def open_trained(folder: Path, device: str) -> SentenceTransformer:

@@ -21,6 +21,7 @@ from transformers.utils import is_peft_available
 
 from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.publishing import hide_local_base
+from hf_fairness.runs import atomic_folder
 from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.settings import settle
 from hf_fairness.utils import foreign_code_refused
@@ -263,6 +264,12 @@ class TrainableEncoder:
                 "Resume with the same use_peft as the run that wrote it."
             )
         set_peft_model_state_dict(self.transformer.model, load_file(path), adapter_name=str(self.adapter))
+
+
+def save_encoder(encoder: TrainableEncoder, folder: Path) -> None:
+    """Write an encoder without the card of the library, which shows texts that it was trained on."""
+    with encoder.as_saved(), atomic_folder(folder) as place:
+        encoder.model.save(str(place), create_model_card=False)
 
 
 def set_encoder(head: PreTrainedModel, encoder: PreTrainedModel) -> None:

@@ -1,0 +1,22 @@
+"""Methods that stand beside ours in `hf-fairness compare`: each changes the same model with the same rows."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers.baselines.base import Baseline
+
+#: Class of each method by what ``--methods`` calls it, in the order of the report.
+BASELINES: dict[str, str] = {}
+
+
+def baseline(name: str) -> Baseline:
+    """The method of a name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    found: Baseline = resolve_name(f"{__name__}.{BASELINES[name]}")()
+    return found

@@ -1,0 +1,96 @@
+"""What a method is to `hf-fairness compare`: one class that makes a changed encoder of the one that all begin with.
+
+A baseline is given the model, the rows and the settings of the run, and writes a model that opens with plain
+``SentenceTransformer``. What is shared by all (rows, seeds, resume, control, measuring, report) is the command's.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from datasets import Dataset
+
+from hf_fairness.attributes import Attribute
+from hf_fairness.encoders import BaseEncoder
+from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
+
+
+@dataclass(frozen=True)
+class Given:
+    """What every method begins with.
+
+    Attributes:
+        encoder: the model as it is opened for training; stays as it is, see :meth:`copy`.
+        original: the same for plain encoding; it remembers the vectors of texts that it has seen.
+        rows: to fit or train on: a text column per group, and ``neutral``.
+        validation: the same, to choose a checkpoint by; None where nothing is held out for it.
+        groups: the group columns.
+        attribute: whose groups they are.
+        config: settings of the run, with the seed of this trial; its ``output_dir`` is not the method's to write to.
+    """
+
+    encoder: TrainableEncoder
+    original: BaseEncoder
+    rows: Dataset
+    validation: Dataset | None
+    groups: tuple[str, ...]
+    attribute: Attribute
+    config: Any
+
+    def copy(self) -> TrainableEncoder:
+        """The model to train, on the CPU; the one that all begin with leaves the accelerator to it."""
+        self.encoder.model.to("cpu")
+        return copy.deepcopy(self.encoder)
+
+    def settings(self, folder: Path) -> Any:
+        """The settings to train with: their ``output_dir`` is a folder inside the given one, nothing is pushed."""
+        own = copy.deepcopy(self.config)
+        own.output_dir, own.push_to_hub = str(folder / "trainer"), False
+        return own
+
+
+class Baseline(ABC):
+    """A method: a name, what it reads of the settings, and how it makes a model.
+
+    Attributes:
+        name: what ``--methods`` calls it.
+        title: its name in reports, with the publication in brackets.
+        about: how the model is made, in a sentence without a subject: "trained with ...".
+        options: settings of the config that it reads beside those of every training.
+        trains: whether it trains with the settings of every training; else those are no input of it.
+        seeded: whether another seed gives another model.
+        same_tokens: whether it changes embeddings of texts alone, so that a masked-language-model head says of tokens
+            what it said before.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ()
+    trains: ClassVar[bool] = True
+    seeded: ClassVar[bool] = True
+    same_tokens: ClassVar[bool] = False
+
+    def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
+        """Refuse a model, settings or groups that it cannot work with, before anything is trained.
+
+        Raises:
+            ValueError: says what came, what was wanted, and what to do.
+        """
+
+    @abstractmethod
+    def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
+        """Make the model and save it as ``folder / "model"``; on all processes of a launch, which saves on one.
+
+        Args:
+            given: what it begins with.
+            folder: of its own; a killed training may find its checkpoints in it.
+
+        Returns:
+            How it was made: ``steps``, ``loss`` and what else a reader wants to know; JSON-able.
+        """
