@@ -76,7 +76,7 @@ class Baseline(ABC):
     seeded: ClassVar[bool] = True
     same_tokens: ClassVar[bool] = False
 
-    def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
+    def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:  # noqa: B027
         """Refuse a model, settings or groups that it cannot work with, before anything is trained.
 
         Raises:
