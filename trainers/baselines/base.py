@@ -6,52 +6,16 @@ A baseline is given the model, the rows and the settings of the run, and writes 
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datasets import Dataset
-
 from hf_fairness.attributes import Attribute
-from hf_fairness.encoders import BaseEncoder
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
+from hf_fairness.trainers.training.given import Given
 
-
-@dataclass(frozen=True)
-class Given:
-    """What every method begins with.
-
-    Attributes:
-        encoder: the model as it is opened for training; stays as it is, see :meth:`copy`.
-        original: the same for plain encoding; it remembers the vectors of texts that it has seen.
-        rows: to fit or train on: a text column per group, and ``neutral``.
-        validation: the same, to choose a checkpoint by; None where nothing is held out for it.
-        groups: the group columns.
-        attribute: whose groups they are.
-        config: settings of the run, with the seed of this trial; its ``output_dir`` is not the method's to write to.
-    """
-
-    encoder: TrainableEncoder
-    original: BaseEncoder
-    rows: Dataset
-    validation: Dataset | None
-    groups: tuple[str, ...]
-    attribute: Attribute
-    config: Any
-
-    def copy(self) -> TrainableEncoder:
-        """The model to train, on the CPU; the one that all begin with leaves the accelerator to it."""
-        self.encoder.model.to("cpu")
-        return copy.deepcopy(self.encoder)
-
-    def settings(self, folder: Path) -> Any:
-        """The settings to train with: their ``output_dir`` is a folder inside the given one, nothing is pushed."""
-        own = copy.deepcopy(self.config)
-        own.output_dir, own.push_to_hub = str(folder / "trainer"), False
-        return own
+__all__ = ["Baseline", "Given"]
 
 
 class Baseline(ABC):

@@ -7,7 +7,6 @@ Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair T
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +16,13 @@ from datasets import Dataset
 
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.record import Arm
-from hf_fairness.runs import content_key, discard
+from hf_fairness.runs import discard
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
 from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
+from hf_fairness.trainers.training.given import Given
 from hf_fairness.trainers.training.stopping import StopAt
 from hf_fairness.utils import is_main_process
 
@@ -120,32 +120,44 @@ class CCDMethod(EncoderMethod):
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
 
     def _train(self, folder: Path, stop: int | None) -> dict[str, Any]:
-        own = copy.deepcopy(self.config)
-        own.output_dir, own.push_to_hub = str(folder / "checkpoints"), False
-        own.group_columns, own.neutral_column = self.groups, NEUTRAL
-        callbacks = []
-        if stop is not None:
-            own.random_gaps, own.load_best_model_at_end = True, False
-            callbacks = [StopAt(stop)]
-        self.opened.model.to("cpu")  # the original leaves the accelerator to what is trained
-        model, known = copy.deepcopy(self.opened), content_key(self.run.key("variants"), self.opened_as)
-        rows, validation, references = self.part("train"), self.part("validation"), self.shared.get(known)
-        trainer = CCDTrainer(model, own, rows, validation, references=references, callbacks=callbacks)
-        self.shared[known] = trainer.references
-        card = trainer.model.model_card_data
-        card.base_model = self.base_id
-        card.first_save = False  # or a folder's name is looked up on the Hub as if it were an id
-        trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
-        trainer.save_model(str(folder / "model"))
-        history = list(trainer.state.log_history)
-        losses = _losses(trainer) if validation is not None and stop is None else {}
-        trainer.accelerator.wait_for_everyone()
-        best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
-        kept = int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step
-        if is_main_process():
-            discard(Path(str(own.output_dir)))
-        told = {**trainer.describe_run(), "base_model": self.base_name, **losses, "kept_step": kept}
-        return {**told, "seconds": history[-1].get("train_runtime") if history else None, "history": history}
+        return train_ccd(self.given, folder, stop=stop)
+
+
+def train_ccd(given: Given, folder: Path, *, stop: int | None = None) -> dict[str, Any]:
+    """Train a copy of an encoder with CCD and save it as ``folder / "model"``; a killed training goes on.
+
+    Args:
+        given: the encoder, rows, groups and settings; trainings on the same rows share what the original says of them.
+        folder: of its own.
+        stop: number of steps of the control, which pulls at random instead of to 0; None trains CCD.
+
+    Returns:
+        What :meth:`CCDTrainer.describe_run` does, the validation losses, ``kept_step``, ``seconds`` and ``history``.
+    """
+    own = given.settings(folder)
+    own.group_columns, own.neutral_column = list(given.groups), NEUTRAL
+    callbacks = []
+    if stop is not None:
+        own.random_gaps, own.load_best_model_at_end = True, False
+        callbacks = [StopAt(stop)]
+    model, key = given.copy(), f"CCD references {given.rows_key}"
+    rows, validation, references = given.rows, given.validation, given.shared.get(key)
+    trainer = CCDTrainer(model, own, rows, validation, references=references, callbacks=callbacks)
+    given.shared[key] = trainer.references
+    card = trainer.model.model_card_data
+    card.base_model = given.base_id
+    card.first_save = False  # or a folder's name is looked up on the Hub as if it were an id
+    trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
+    trainer.save_model(str(folder / "model"))
+    history = list(trainer.state.log_history)
+    losses = _losses(trainer) if validation is not None and stop is None else {}
+    trainer.accelerator.wait_for_everyone()
+    best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
+    kept = int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step
+    if is_main_process():
+        discard(Path(str(own.output_dir)))
+    told = {**trainer.describe_run(), "base_model": given.base_name, **losses, "kept_step": kept}
+    return {**told, "seconds": history[-1].get("train_runtime") if history else None, "history": history}
 
 
 def _losses(trainer: CCDTrainer) -> dict[str, float]:

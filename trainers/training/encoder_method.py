@@ -35,9 +35,11 @@ from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_me
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
+from hf_fairness.runs import content_key
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scored
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
+from hf_fairness.trainers.training.given import Given
 from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
@@ -182,13 +184,15 @@ class OpenedEncoder(Method):
 class EncoderMethod(OpenedEncoder):
     """A method that changes an encoder with variants of texts. A subclass says its arms and fits them.
 
-    ``before`` and ``after`` are among them.
+    ``before`` is among them.
 
     Attributes:
+        main: the arm that the report is about.
         same_tokens: why a language-model head would say of tokens what it said before; empty where it would not.
     """
 
     same_tokens: ClassVar[str] = ""
+    main: str = "after"
     arguments: EncoderArguments
     config: EncoderConfig
 
@@ -341,6 +345,25 @@ class EncoderMethod(OpenedEncoder):
         rows = self.part("train")
         return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
 
+    @property
+    def given(self) -> Given:
+        """What a method begins with."""
+        rows = self.part("train")
+        assert rows is not None
+        return Given(
+            encoder=self.opened,
+            original=self.original,
+            rows=rows,
+            validation=self.part("validation"),
+            groups=tuple(self.groups),
+            attribute=self.attribute,
+            config=self.config,
+            rows_key=content_key(self.run.key("variants"), self.opened_as),
+            shared=self.shared,
+            base_name=self.base_name,
+            base_id=self.base_id,
+        )
+
     def sets(self) -> Sequence[EvalSet]:
         """One audit, and the benchmarks that the model can be asked."""
         unasked = self.unasked()
@@ -352,7 +375,7 @@ class EncoderMethod(OpenedEncoder):
 
     def tell(self, found: Found) -> dict[str, Any]:
         """Beside what an audit says, which rows were used."""
-        told = audit_told(found.results["audit"]["after"], found.measures, found.gaps)
+        told = audit_told(found.results["audit"][self.main], found.measures, found.gaps)
         dataset = self.arguments.dataset
         told["subject"]["data"] = Path(dataset).name if Path(dataset).exists() else dataset
         told["subject"] |= {words: self.counts[key] for key, words in COUNTS.items() if self.counts[key]}
@@ -363,14 +386,13 @@ class EncoderMethod(OpenedEncoder):
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures of the embeddings before and after, the losses, and texts where they were asked for."""
-        sides = found.results["audit"]
-        vectors = {}
-        for arm in ("before", "after"):
+        arms, vectors = {"before": "before", "after": self.main}, {}
+        for side, arm in arms.items():
             with np.load(self.run.folder(f"scores_{arm}") / _EMBEDDINGS) as arrays:
-                vectors[arm] = {name: arrays[name] for name in arrays.files}
+                vectors[side] = {name: arrays[name] for name in arrays.files}
         drawn = pictures(vectors["before"], vectors["after"])
-        sides = {arm: {**audit, "projection": drawn.get(arm)} for arm, audit in sides.items()}
-        return audit_drawn(sides, found.fitted["after"].training.get("history"))
+        sides = {s: {**found.results["audit"][arm], "projection": drawn.get(s)} for s, arm in arms.items()}
+        return audit_drawn(sides, found.fitted[self.main].training.get("history"))
 
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
         """The variants: the rows that were trained on, validated on and audited on."""
@@ -422,7 +444,7 @@ class Audit(EvalSet):
 
     def key_for(self, arm: str) -> Any:
         """The texts with the largest gaps are those of the changed model."""
-        return [self.key, self.method.arguments.show_texts if arm == "after" else 0]
+        return [self.key, self.method.arguments.show_texts if arm == self.method.main else 0]
 
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """The audit of the original, or of the very folder that is published, beside the original."""
@@ -436,7 +458,7 @@ class Audit(EvalSet):
             variants={**method.data["variants"], **held_out},
             sts_pairs=method.data["sts_pairs"],
             device=str(method.config.device),
-            n_texts=method.arguments.show_texts if fitted.name == "after" else 0,
+            n_texts=method.arguments.show_texts if fitted.name == method.main else 0,
             **self.resamples,
         )
         arrays: dict[str, Any] = dict(next(iter(found.embeddings.values())))
