@@ -47,6 +47,10 @@ class Baseline(ABC):
             ValueError: says what came, what was wanted, and what to do.
         """
 
+    def files(self, config: Any) -> list[Path]:
+        """Files that it reads beside model and rows: what is in them decides what it makes."""
+        return []
+
     @abstractmethod
     def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
         """Make the model and save it as ``folder / "model"``; on all processes of a launch, which saves on one.

@@ -39,7 +39,7 @@ from hf_fairness.runs import content_key
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scored
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
-from hf_fairness.trainers.training.given import Given
+from hf_fairness.trainers.training.given import SOURCE, Given
 from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
@@ -260,7 +260,7 @@ class EncoderMethod(OpenedEncoder):
                 function = GroupVariants(column, attribute=self.attribute)
                 read = [name for name in rows.column_names if name in (column, CLUSTER_COLUMN)]
                 texts = rows.select_columns(read)  # another column may be called like a group
-                made = texts.map(function, batched=True, remove_columns=[column], desc="Making variants")
+                made = texts.map(function, batched=True, desc="Making variants").rename_column(column, SOURCE)
             kept, counts = self._rows(made, ready=column is None)
             frames = list(kept[CLUSTER_COLUMN])
             counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}
@@ -278,7 +278,7 @@ class EncoderMethod(OpenedEncoder):
             *(self.data_seed, self._evaluates),
             *(items.key for items in self.benchmarks),
         ]
-        self.counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=2)
+        self.counts: dict[str, int] = self.run.stage("variants", work, inputs=inputs, version=3)
 
     @property
     def _evaluates(self) -> bool:
@@ -289,7 +289,8 @@ class EncoderMethod(OpenedEncoder):
         groups = (self.config.group_columns if ready else None) or list(self.attribute.group_names)
         neutral = self.config.neutral_column if ready else NEUTRAL
         read = read_variants(made, groups=groups, neutral=neutral)
-        kept = made.select(np.flatnonzero(read.kept)).select_columns([*groups, neutral])
+        known = [SOURCE] if not ready else []
+        kept = made.select(np.flatnonzero(read.kept)).select_columns([*groups, neutral, *known])
         if neutral != NEUTRAL:
             kept = kept.rename_column(neutral, NEUTRAL)
         limit = min(len(kept), self.arguments.max_rows or len(kept))
@@ -343,7 +344,8 @@ class EncoderMethod(OpenedEncoder):
     def groups(self) -> list[str]:
         """The group columns of the rows as the first stage saved them."""
         rows = self.part("train")
-        return [] if rows is None else [name for name in rows.column_names if name not in (NEUTRAL, CLUSTER_COLUMN)]
+        others = (NEUTRAL, CLUSTER_COLUMN, SOURCE)
+        return [] if rows is None else [name for name in rows.column_names if name not in others]
 
     @property
     def given(self) -> Given:
@@ -402,7 +404,9 @@ class EncoderMethod(OpenedEncoder):
 
     def _write_variants(self, folder: Path, repo_id: str) -> None:
         parts = {"train": "train", "validation": "validation", "test": "audit"}
-        splits = {split: rows for split, name in parts.items() if (rows := self.part(name)) is not None}
+        columns = [*self.groups, NEUTRAL, CLUSTER_COLUMN]
+        saved = {split: rows for split, name in parts.items() if (rows := self.part(name)) is not None}
+        splits = {split: rows.select_columns(columns) for split, rows in saved.items()}
         write_splits(folder, splits)
         made = Derivation(
             name=repo_id,

@@ -13,6 +13,9 @@ from hf_fairness.attributes import Attribute
 from hf_fairness.encoders import BaseEncoder
 from hf_fairness.trainers.training.encoder import TrainableEncoder
 
+#: Column of rows that hold it: the text that the versions of the row were made of.
+SOURCE = "source_text"
+
 
 @dataclass(frozen=True)
 class Given:
@@ -21,7 +24,8 @@ class Given:
     Attributes:
         encoder: the model as it is opened for training; stays as it is, see :meth:`copy`.
         original: the same for plain encoding; it remembers the vectors of texts that it has seen.
-        rows: to fit or train on: a text column per group, and ``neutral``.
+        rows: to fit or train on: a text column per group, and ``neutral``; and :data:`SOURCE` where the rows were made
+            of texts and not given as versions.
         validation: the same, to choose a checkpoint by; None where nothing is held out for it.
         groups: the group columns.
         attribute: whose groups they are.

@@ -84,6 +84,9 @@ def test_audits_see_neither_training_nor_validation_rows(run, strategy):
     frames = frames_of([text for part in texts.values() for text in part])
     where = [name for name, part in texts.items() for _ in part]
     assert all(len({w for w, f in zip(where, frames, strict=True) if f == frame}) == 1 for frame in set(frames))
+    kept = load_from_disk(out / "variants" / "train")
+    assert set(kept["source_text"]) <= set(rows()["text"])
+    assert all(row["source_text"] in [row[group] for group in result["arms"]["after"]["group_columns"]] for row in kept)
     assert stages["train"]["n_train"] == len(texts["train"])
     assert stages["train"]["n_eval"] == len(texts.get("validation", []))
     held = result["results"]["audit"]["after"]["cced"]["held-out rows"]
