@@ -262,6 +262,7 @@ class Command:
         artefacts: name of what can be pushed beside the model -> what becomes public with it.
         epilog: last part of the help text, such as examples.
         common: inherited options that ``--help`` shows beside those that all methods share.
+        further: a field that takes further words which stand behind the model's name, before any option.
         defaults: what the command has in the place of defaults of the dataclasses.
         demo: settings that the option ``demo`` brings; what the user gives wins over them.
         refused: options that other commands have and this one cannot, with the reason.
@@ -276,6 +277,7 @@ class Command:
     artefacts: Mapping[str, str] = field(default_factory=dict)
     epilog: str | None = None
     common: Sequence[str] = ()
+    further: str = ""
     defaults: Callable[[], Mapping[str, Any]] = _nothing
     demo: Mapping[str, Any] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)

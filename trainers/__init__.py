@@ -28,7 +28,8 @@ A sentence encoder as InferSent was made, of word vectors and pairs of texts wit
     encoder = bilstm_max("glove.840B.300d.txt", texts=texts)
     train_on_nli(encoder, train, dev_rows=validation).model.save("encoder")
 
-Whole methods with control, report and card: `run_ccd`, `run_gfst`, `run_ibadr`, `run_data_diet`.
+Whole methods with control, report and card: `run_ccd`, `run_gfst`, `run_ibadr`, `run_data_diet`; any number of them
+side by side: `run_compare`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ccd.data import add_reference_embeddings
     from hf_fairness.trainers.ccd.method import CCDArguments, run_ccd
     from hf_fairness.trainers.ccd.trainer import CCDTrainer
+    from hf_fairness.trainers.compare.arguments import CompareArguments, CompareConfig
+    from hf_fairness.trainers.compare.method import run_compare
     from hf_fairness.trainers.data_diet.arguments import DataDietArguments
     from hf_fairness.trainers.data_diet.callback import GEPruningCallback
     from hf_fairness.trainers.data_diet.config import DataDietConfig, PruningSettings
@@ -82,6 +85,8 @@ _LAZY = {
     "hf_fairness.trainers.ccd.data": ("add_reference_embeddings",),
     "hf_fairness.trainers.ccd.method": ("CCDArguments", "run_ccd"),
     "hf_fairness.trainers.ccd.trainer": ("CCDTrainer",),
+    "hf_fairness.trainers.compare.arguments": ("CompareArguments", "CompareConfig"),
+    "hf_fairness.trainers.compare.method": ("run_compare",),
     "hf_fairness.trainers.data_diet.arguments": ("DataDietArguments",),
     "hf_fairness.trainers.data_diet.callback": ("GEPruningCallback",),
     "hf_fairness.trainers.data_diet.config": ("DataDietConfig", "PruningSettings"),
@@ -118,6 +123,8 @@ __all__ = [
     "CCDTrainer",
     "CCEDEvaluator",
     "ClassifierLearner",
+    "CompareArguments",
+    "CompareConfig",
     "ConfRegTrainer",
     "DCTTrainer",
     "DataDietArguments",
@@ -151,6 +158,7 @@ __all__ = [
     "product_of_experts",
     "reweighted_cross_entropy",
     "run_ccd",
+    "run_compare",
     "run_data_diet",
     "run_gfst",
     "run_ibadr",

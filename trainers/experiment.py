@@ -69,6 +69,7 @@ SCORES, COMPARISONS = "scores.json", "comparisons.json"
 SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
 #: What no folder of a model needs: a pickle with paths of this machine, and the card, which is written anew.
 PRIVATE = ("training_args.bin", CARD)
+_OF_THE_MACHINE = ("seconds", "date", "peak_memory_mib")
 #: Type of a setting -> what reads a value of a sweep.
 _READERS: dict[str, Callable[[str], Any]] = {
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
@@ -277,6 +278,10 @@ class Method:
         """Further fields of the record: subject, outcome, cautions, tables, not_measured; what provenance has more."""
         return {}
 
+    def conclude(self, record: Record, seeds: Sequence[Record], found: Found) -> tuple[Record, dict[str, Any]]:
+        """The record of all seeds with what only all of them together say, and the same as values for the result."""
+        return record, {}
+
     def draw(self, found: Found) -> dict[str, Any]:
         """``figures`` and ``texts`` of the report, which cards do not have; asked for where the report is written."""
         return {}
@@ -343,13 +348,19 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         records = {label: _record(*trial) for label, trial in trials.items()}
         seeds = [record for label, record in records.items() if not label or label.startswith("seed=")]
         record = over_seeds(seeds) if len(seeds) > 1 else seeds[0]
+        record, concluded = first.conclude(record, seeds, found)
         swept = {label: each for label, each in records.items() if label and not label.startswith("seed=")}
         if swept:
             record = replace(record, tables=(*record.tables, sweep_table({"as asked": records[""], **swept})))
-        result = _result(trials)
+        result = {**_result(trials), **concluded}
+
+        def drawn() -> Record:
+            more = first.draw(found)
+            return replace(record, **{**more, "figures": {**record.figures, **more.get("figures", {})}})
+
         files = stage_report(
             run,
-            lambda: replace(record, **first.draw(found)),
+            drawn,
             result,
             inputs=[_stable(result), record.name, arguments.show_texts],
         )
@@ -560,9 +571,9 @@ def _result(trials: Mapping[str, tuple[Method, Found]]) -> dict[str, Any]:
 
 
 def _stable(value: Any) -> Any:
-    """A result without what differs between equal runs: times and dates."""
+    """A result without what differs between equal runs: times, dates and memory."""
     if isinstance(value, Mapping):
-        return {key: _stable(item) for key, item in value.items() if key not in ("seconds", "date")}
+        return {key: _stable(item) for key, item in value.items() if key not in _OF_THE_MACHINE}
     return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -47,6 +47,7 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         prog=f"hf-fairness {name}",
         description=command.description,
         positional="model_name_or_path",
+        further=command.further,
         common=(*COMMON, *command.common),
         epilog=command.epilog,
         defaults=command.defaults(),

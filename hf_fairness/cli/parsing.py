@@ -43,6 +43,7 @@ def parse(
     prog: str,
     description: str,
     positional: str | None = None,
+    further: str = "",
     common: Sequence[str] = (),
     epilog: str | None = None,
     defaults: Mapping[str, Any] | None = None,
@@ -60,6 +61,7 @@ def parse(
         prog: name of the command in messages.
         description: first paragraph of the help text.
         positional: a field whose value may be given as the first word, without its flag.
+        further: a list field that takes the words between that and the first option; without it they are refused.
         common: inherited fields that `--help` shows as well; the rest of them need `--help-all`.
         epilog: last part of the help text, printed with its line ends.
         defaults: what this command has in the place of defaults of the dataclasses.
@@ -76,13 +78,16 @@ def parse(
     """
     words = list(argv)
     if positional is not None and words and not words[0].startswith("-"):
-        words[0:1] = [f"--{positional}", words[0]]
+        n = next((place for place, word in enumerate(words) if word.startswith("-")), len(words)) if further else 1
+        words[0:n] = [f"--{positional}", words[0], *([f"--{further}", *words[1:n]] if n > 1 else [])]
     kinds, ranges = option_kinds(config_classes), option_ranges(config_classes)
     speak_of(kinds)
     if "attribute" in kinds:
         epilog = "\n".join([*([epilog.rstrip(), ""] if epilog else []), _ATTRIBUTE])
     parser = _parser(config_classes, prog=prog, description=description, epilog=epilog)
-    parser.usage = f"{prog} {positional.upper() + ' ' if positional else ''}[options]"
+    parser.usage = (
+        f"{prog} {positional.upper() + ' ' if positional else ''}{'[MODEL ...] ' if further else ''}[options]"
+    )
     if "--help-all" in words:
         words = ["--help"]
     else:

@@ -90,6 +90,7 @@ def audit(
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
     n_texts: int = 0,
+    probes: bool = True,
     show_progress: bool | None = None,
     **encoder_options: Any,
 ) -> AuditResult:
@@ -111,6 +112,7 @@ def audit(
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of every draw.
         n_texts: how many texts of each given set, those with the largest gap between groups, stand in the report.
+        probes: whether to train the probes, of which there is no paired comparison.
         show_progress: one bar over the whole audit; None means on a terminal. Without it the same goes to the log.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.
 
@@ -147,7 +149,7 @@ def audit(
         "probe": {},
     }
     settings = {"n_bootstrap": n_bootstrap, "seed": seed}
-    job = _Audit(encoder, before, tests, sets, pairs, n_samples, settings, n_texts, report)
+    job = _Audit(encoder, before, tests, sets, pairs, n_samples, settings, n_texts, probes, report)
     bar: Any = progress(list(job.steps()), f"Audit of {encoder.label}", show_progress=show_progress, unit="part")
     for said, work in bar:
         if bar.disable:
@@ -170,6 +172,7 @@ class _Audit:
     n_samples: int
     settings: Mapping[str, int]
     n_texts: int
+    probes: bool
     report: dict[str, Any]
     embeddings: dict[str, dict[str, Vectors]] = field(default_factory=dict)
 
@@ -209,7 +212,8 @@ class _Audit:
 
     def rest(self) -> None:
         """Probes on the first set, STS and similarity structure."""
-        self.report["probe"] = _probes(self.embeddings, self.sets, self.settings)
+        if self.probes:
+            self.report["probe"] = _probes(self.embeddings, self.sets, self.settings)
         self.report["utility"] = _utility(self.encoder, self.before, self.pairs, self.settings)
 
 

@@ -13,7 +13,8 @@ and its data:
 
 =============  ========================================================================================================
 ``lines``      ``series``: ``{name: [[x, y], ...]}``, or ``[x, y, low, high]`` with the ends of an interval
-``scatter``    ``series``: ``{name: [[x, y], ...]}``; a point with None is left out, here and in lines
+``scatter``    ``series``: ``{name: [[x, y], ...]}``, or ``[x, y, left, right, low, high]`` with the ends of two
+               intervals; a point with None is left out, here and in lines
 ``projection`` the same, for places whose axes mean nothing; ``limits``: ``[left, right, bottom, top]``, so that two
                maps can be compared
 ``bars``       ``rows``: ``{row: {name: value}}``, a bar for each name, which lie side by side or, with ``stacked``:
@@ -190,8 +191,12 @@ def _scatter(axes: Any, data: Figure, styles: Styles) -> None:
     size = 7 if data["kind"] == "projection" else 14
     for name, (color, marker) in styles.items():  # grey below: it often lies on the others and would hide them
         how = {"s": size, "linewidths": 0, "alpha": 0.75, "zorder": 1 if color == GREY else 2}
-        x, y = _columns(_known(data["series"][name]), 2)
+        points = _known(data["series"][name])
+        x, y = _columns(points, 2)
         axes.scatter(x, y, c=color, marker=marker, label=short_label(name), **how)
+        x, y, left, right, low, high = _columns([point for point in points if len(point) == 6], 6)
+        axes.hlines(y, left, right, color=color, lw=0.7, alpha=0.6)
+        axes.vlines(x, low, high, color=color, lw=0.7, alpha=0.6)
 
 
 def _projection(axes: Any, data: Figure, styles: Styles) -> None:

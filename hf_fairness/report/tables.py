@@ -42,7 +42,9 @@ def tables(record: Record) -> list[Table]:
 
 
 def shown_arms(record: Record) -> list[Arm]:
-    """The models of the main tables: original, method and control, or all where they are few."""
+    """The models of the main tables: original, method and control, or all where they are few or there is no method."""
+    if record.arm("method") is None:
+        return list(record.arms)
     main = [arm for role in ROLES if (arm := record.arm(role)) is not None]
     return main if len(record.arms) > 3 else [*main, *(arm for arm in record.arms if arm not in main)]
 

@@ -86,9 +86,11 @@ def make_encoder(folder: Path, *, seed: int = 0) -> dict[str, Command]:
     quick = ["--n_samples", "100", "--n_bootstrap", "20", "--attribute", str(folder / "sex.en.json")]
     training = ["--max_steps", "5", "--per_device_train_batch_size", "8", "--eval_steps", "2", "--save_steps", "2"]
     training += ["--logging_steps", "2", "--learning_rate", "1e-3", *TRAINING]
+    methods = ["--methods", "none", "control", "ccd"]
     return {
         "audit": Command(["audit", encoder, "--dataset", texts, *quick, "--use_cpu"]),
         "ccd": Command(["ccd", "--model_name_or_path", encoder, "--dataset", texts, *quick, *training]),
+        "compare": Command(["compare", encoder, encoder, *methods, "--dataset", texts, *quick, *training]),
     }
 
 
@@ -184,7 +186,7 @@ def make_refine(folder: Path) -> dict[str, Command]:
 MAKERS: dict[Callable[[Path], dict[str, Command]], tuple[str, ...]] = {
     make_augment: ("augment cda", "augment variants", "augment --overwrite"),
     make_build: ("build-dataset",),
-    make_encoder: ("audit", "ccd"),
+    make_encoder: ("audit", "ccd", "compare"),
     make_diet: ("data-diet", "data-diet full"),
     make_gfst: ("gfst",),
     make_ibadr: ("ibadr",),

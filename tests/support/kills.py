@@ -31,13 +31,13 @@ from typing import Any
 from support.kill_world import NAMES, Command, make_command
 
 #: Entries of JSON files that a clock decides.
-TIMES = re.compile(r"(date|started|seconds|.*_seconds|.*runtime|.*_per_second|.*_time|training_hours)$")
+TIMES = re.compile(r"(date|started|seconds|.*_seconds|.*runtime|.*_per_second|.*_time|training_hours|peak_memory_mib)$")
 #: Entries of the manifest that are made from such entries.
 OVER_TIMES = ("key", "files_key", "bytes")
 #: What a clock decides in text files.
 CLOCK = re.compile(
     rb"seconds(: |</dt><dd>)[\d.]+|\d{4}-\d\d-\d\d(T[\d:+.]+)?"
-    rb"|\d+(\.\d+)?(e-\d+)? ?(ms|s|seconds?|minutes?|min|h|hours?)\b"
+    rb"|\d+(\.\d+)?(e-\d+)? ?(ms|s|seconds?|minutes?|min|h|hours?|MiB)\b"
 )
 
 

@@ -40,8 +40,8 @@ class World:
 
 
 SWEEPS = {"ccd": "beta=0.5", "sentence-debias": "n_directions=2", "gfst": "upsample=2", "ibadr": "learning_rate=0.002"}
-SWEEPS["refine"] = "learning_rate=0.002"
-COMMANDS = ("audit", "ccd", "data-diet", "gfst", "ibadr", "refine", "sentence-debias")
+SWEEPS |= {"refine": "learning_rate=0.002", "compare": "beta=0.5"}
+COMMANDS = ("audit", "ccd", "compare", "data-diet", "gfst", "ibadr", "refine", "sentence-debias")
 #: Of the data diet whole models: heads on frozen features refuse what only a training of weights has (test_heads...).
 MAKER = {"data-diet": "data-diet full", "sentence-debias": "ccd"}
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.baselines.base import Baseline
 
 #: Class of each method by what ``--methods`` calls it, in the order of the report.
-BASELINES: dict[str, str] = {}
+BASELINES: dict[str, str] = {"ccd": "ccd:CCD"}
 
 
 def baseline(name: str) -> Baseline:

@@ -112,7 +112,7 @@ class OpenedEncoder(Method):
         what: what it did, for the card: "trained with ... to ...".
     """
 
-    limits = LIMITS
+    limits: ClassVar[tuple[str, ...]] = LIMITS
     what: ClassVar[str]
 
     @cached_property
@@ -446,6 +446,15 @@ class Audit(EvalSet):
         keys = [method.base_key, method.opened_as, method.run.key("variants"), method.attribute.digest]
         super().__init__("audit", key=[*keys, *given, self.resamples])
 
+    @property
+    def variants(self) -> dict[str, Any]:
+        """The sets of variants: those given, and the rows that were held out."""
+        rows = self.method.part("audit")
+        held_out: dict[str, Variants] = {}
+        if rows is not None:
+            held_out[HELD_OUT] = read_variants(rows, groups=self.method.groups)
+        return {**self.method.data["variants"], **held_out}
+
     def key_for(self, arm: str) -> Any:
         """The texts with the largest gaps are those of the changed model."""
         return [self.key, self.method.arguments.show_texts if arm == self.method.main else 0]
@@ -453,13 +462,11 @@ class Audit(EvalSet):
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """The audit of the original, or of the very folder that is published, beside the original."""
         method, original = self.method, fitted.model is None
-        rows = method.part("audit")
-        held_out: dict[str, Variants] = {} if rows is None else {HELD_OUT: read_variants(rows, groups=method.groups)}
         found = audit(
             method.encoder(fitted),
             reference=None if original else method.original,
             attribute=method.attribute,
-            variants={**method.data["variants"], **held_out},
+            variants=self.variants,
             sts_pairs=method.data["sts_pairs"],
             device=str(method.config.device),
             n_texts=method.arguments.show_texts if fitted.name == method.main else 0,

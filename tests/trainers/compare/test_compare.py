@@ -1,0 +1,131 @@
+"""`hf-fairness compare`: methods and further models on one bench."""
+
+from __future__ import annotations
+
+import importlib
+import json
+
+import pytest
+
+from hf_fairness.cli import command
+from hf_fairness.record import Record
+from hf_fairness.trainers import CompareArguments
+from support.ccd_case import make_encoder
+
+WORDS = ["--dataset", "demo", "--max_rows", "120", "--n_samples", "50", "--n_bootstrap", "20", "--use_cpu"]
+TRAINING = ["--max_steps", "4", "--learning_rate", "1e-3", "--disable_tqdm", "True", "--report_to", "none"]
+METHODS = ["--methods", "none", "control", "ccd"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    return make_encoder(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def without_seat():
+    """SEAT's thousands of texts are not the point here."""
+    with pytest.MonkeyPatch.context() as patch:
+        module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
+        patch.setattr(module, "built_in_tests", lambda attribute: [])
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(encoder, without_seat, tmp_path_factory):
+    """Two seeds, a further model, and the same once more."""
+    folder = tmp_path_factory.mktemp("run")
+    other = make_encoder(folder / "published")
+    words = [encoder, other, *METHODS, *WORDS, *TRAINING, "--n_seeds", "2", "--output_dir", str(folder / "out")]
+    result = command("compare")(words)
+    started = stages(folder / "out")
+    return folder / "out", result, started, command("compare")(words)
+
+
+def stages(out):
+    return {each["stage"]: each["started"] for each in json.loads((out / "manifest.json").read_text())["stages"]}
+
+
+@pytest.mark.whole
+def test_every_arm_is_measured_and_compared_with_the_original_and_the_control(run):
+    out, result, _, _ = run
+    record = Record.from_json(json.loads((out / "report" / "record.json").read_text()))
+    assert [(arm.name, arm.role) for arm in record.arms] == [
+        ("before", "original"),
+        ("control", "control"),
+        ("ccd", "method"),
+        ("published", "rival"),
+    ]
+    pairs = {(gap.arm, gap.against) for gap in record.gaps}
+    others = {(name, against) for name in ("ccd", "published") for against in ("before", "control")}
+    assert pairs == {("control", "before"), *others}
+    paired = [gap for gap in record.gaps if gap.measure == "cced/built-in/cced"]
+    assert all(gap.ci95 is not None for gap in paired)
+    assert {claim["arm"] for claim in result["claims"]} == {"control", "ccd", "published"}
+    assert set(result["costs"]) == {"control", "ccd"}
+
+
+@pytest.mark.whole
+def test_the_paired_interval_against_the_control_is_that_of_the_audit_with_it_for_reference(run, encoder):
+    """The same number from the two saved models, without the command."""
+    from datasets import load_from_disk
+
+    from hf_fairness.measure.audit import audit
+
+    out, result, _, _ = run
+    rows = {"held-out rows": load_from_disk(out / "variants" / "audit")}
+    models = (str(out / f"fit_{name}" / "model") for name in ("ccd", "control"))
+    ours, theirs = models
+    found = audit(ours, reference=theirs, variants=rows, probes=False, n_bootstrap=20, n_samples=50, device="cpu")
+    gap = result["comparisons"]["audit"]["ccd - control"]["cced/held-out rows/cced"]
+    assert gap["difference_ci95"] == found.report["cced"]["held-out rows"]["cced_change_ci95"]
+
+
+@pytest.mark.whole
+def test_the_report_has_the_table_the_picture_and_the_model(run):
+    out = run[0]
+    report = (out / "report" / "report.md").read_text()
+    assert "**League table**" in report
+    assert (out / "report" / "bias_against_utility.svg").is_file()
+    card = (out / "model" / "README.md").read_text()
+    assert "content-conditional debiasing" in card
+    assert str(out) not in card
+
+
+@pytest.mark.whole
+def test_a_second_run_makes_nothing_anew(run):
+    out, result, started, again = run
+    assert stages(out) == started
+    assert again["claims"] == result["claims"]
+    assert again["record"] == result["record"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"methods": ["cdd"]}, "--methods has 'cdd', expected some of none, control, ccd"),
+        ({"methods": ["control"]}, "without ccd"),
+        ({"methods": ["ccd", "ccd"]}, "twice"),
+        ({"methods": ["none"]}, "compares nothing"),
+        ({"methods": ["ccd"], "publish": "leace"}, "--publish is 'leace', expected one of ccd"),
+        ({"utility_margin": 1.5}, "--utility_margin is 1.5"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(given, message):
+    with pytest.raises(ValueError, match=message):
+        CompareArguments(model_name_or_path="m", **given)
+
+
+def test_words_behind_the_model_are_further_models():
+    from hf_fairness.cli import methods
+
+    module = importlib.import_module("hf_fairness.trainers.compare.command")
+    found = methods.parse(
+        [CompareArguments],
+        ["demo-a", "demo-b", "demo-c", "--methods", "ccd"],
+        prog="p",
+        description="d",
+        positional="model_name_or_path",
+        further=module.COMMAND.further,
+    )
+    assert (found[0].model_name_or_path, found[0].models) == ("demo-a", ["demo-b", "demo-c"])

@@ -1,0 +1,1 @@
+"""`hf-fairness compare`: any number of methods and models on one bench."""

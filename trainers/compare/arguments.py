@@ -1,0 +1,83 @@
+"""What `hf-fairness compare` is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hf_fairness.trainers.baselines import BASELINES
+from hf_fairness.trainers.ccd.config import CCDConfig
+from hf_fairness.trainers.training.encoder_method import EncoderArguments
+
+#: The model as it is, which always stands first; and the twin of CCD that pulls at random.
+ORIGINAL, CONTROL = "none", "control"
+
+
+@dataclass(kw_only=True)
+class CompareArguments(EncoderArguments):
+    """What `hf-fairness compare` is told beside the settings of the trainings."""
+
+    model_name_or_path: str = field(metadata={"help": "Encoder that all methods begin with: Hub id or local folder."})
+    models: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Further models to set beside it as they are, such as published debiased ones: ids on the Hub or "
+            "folders. Words after the first model's name, before any option, are taken for them."
+        },
+    )
+    methods: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": f"Methods to compare, of {', '.join((ORIGINAL, CONTROL, *BASELINES))}; default: all that the model "
+            f"and what is installed allow. `{ORIGINAL}`, the model as it is, is always there."
+        },
+    )
+    publish: str | None = field(
+        default=None,
+        metadata={
+            "help": "Method whose model becomes OUTPUT_DIR/model, which the report tells most of and which can be "
+            "pushed; default: the first of --methods that changes the model."
+        },
+    )
+    utility_margin: float = field(
+        default=0.03,
+        metadata={"help": "A measure of utility counts as kept where less than this is lost."},
+    )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: says which option has what, and what it takes.
+        """
+        super().__post_init__()
+        known, named = (ORIGINAL, CONTROL, *BASELINES), self.methods or []
+        if unknown := [name for name in named if name not in known]:
+            raise ValueError(f"--methods has {unknown[0]!r}, expected some of {', '.join(known)}.")
+        if CONTROL in named and "ccd" not in named:
+            raise ValueError(f"--methods has {CONTROL!r}, the twin of ccd, without ccd. Name that too.")
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"--methods names {twice[0]!r} twice. A method has one set of settings; see --sweep.")
+        if not self.changing and not self.models:
+            raise ValueError(
+                f"--methods {' '.join(named)} compares nothing: name a method, or further models behind the "
+                "first one's name."
+            )
+        if self.publish is not None and self.publish not in self.changing:
+            raise ValueError(f"--publish is {self.publish!r}, expected one of {', '.join(self.changing) or 'none'}.")
+        if not 0.0 <= self.utility_margin < 1.0:
+            raise ValueError(f"--utility_margin is {self.utility_margin}, expected 0 to below 1.")
+
+    @property
+    def changing(self) -> list[str]:
+        """The methods that change the model, in the order in which they were named."""
+        return list(BASELINES) if self.methods is None else [n for n in self.methods if n not in (ORIGINAL, CONTROL)]
+
+    @property
+    def with_control(self) -> bool:
+        """Whether the twin of CCD is trained where CCD is."""
+        return self.control and (self.methods is None or CONTROL in self.methods)
+
+
+@dataclass
+class CompareConfig(CCDConfig):
+    """Settings of all trainings: those of CCD, of every method that has some of its own, and of any training."""
