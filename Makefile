@@ -45,9 +45,10 @@ test-all: test  ## What `test` runs, and then whole pipelines, small studies and
 bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (about two hours)
+slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (about three hours)
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
+	$(BIN)/python -m benchmarks.compare_quality
 	$(BIN)/python -m benchmarks.refine_quality
 	$(BIN)/python -m benchmarks.refine_planted
 	$(BIN)/python -m benchmarks.refine_planted --real

@@ -225,7 +225,9 @@ def league_table(
     by_place = {(claim.arm, claim.measure): claim for claim in found}
     ids = list(dict.fromkeys(measure for _, measure in by_place))
     shown = [measure for measure in record.measures if measure.id in ids]
-    rows = [("Model", "Claims", *(short_title(measure) for measure in shown), "Time", "Memory")]
+    short = [short_title(measure) for measure in shown]
+    titles = (name if short.count(name) == 1 else each.title for name, each in zip(short, shown, strict=True))
+    rows = [("Model", "Claims", *titles, "Time", "Memory")]
 
     def counts(arm: Arm) -> dict[str, int]:
         statuses = [claim.status for claim in by_place.values() if claim.arm == arm.name]

@@ -147,17 +147,18 @@ class CompareMethod(EncoderMethod):
         super().prepare()
 
     def arms(self) -> Sequence[Plan]:
-        """The original, the control of CCD, the methods, then further models."""
+        """The original, the control of CCD, the methods, then further models; all are held against the main one too."""
         plans = [Plan(Arm(_BEFORE, "none", "original", self.base_name))]
         against: tuple[str, ...] = (_BEFORE,)
         if self.arguments.with_control and "ccd" in self.methods:
             plans.append(Plan(Arm(CONTROL, CONTROL, "control", ABOUT_CONTROL), ("ccd",), (_BEFORE,)))
             against = (_BEFORE, CONTROL)
+        rivals = (*against, self.main) if self.main in self.methods else against
         for name, method in self.methods.items():
             arm = Arm(name, method.title, "method" if name == self.main else "rival", method.about)
-            plans.append(Plan(arm, (), against))
+            plans.append(Plan(arm, (), against if name == self.main else rivals))
         for name, model in self.further.items():
-            plans.append(Plan(Arm(name, name, "rival", f"{shown_name(model)}, as it was published"), (), against))
+            plans.append(Plan(Arm(name, name, "rival", f"{shown_name(model)}, as it was published"), (), rivals))
         return plans
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
@@ -198,7 +199,7 @@ class CompareMethod(EncoderMethod):
         return {option for method in self.methods.values() for option in method.options}
 
     def encoder(self, fitted: Fitted) -> RememberingEncoder:
-        """An arm as an encoder. Its vectors stay for the comparison with the control, the model does not."""
+        """An arm as an encoder. Its vectors stay for the comparisons, the model does not."""
         if fitted.model is None:
             return self.original
         key = content_key(fitted.key)
@@ -226,7 +227,7 @@ class CompareMethod(EncoderMethod):
         return super().measure(fitted, sets, folder)
 
     def sets(self) -> Sequence[EvalSet]:
-        """The audit, with paired comparisons of the control too, and the benchmarks."""
+        """The audit, with paired comparisons of all arms that are compared, and the benchmarks."""
         return [PairedAudit(self) if isinstance(each, Audit) else each for each in super().sets()]
 
     def tell(self, found: Found) -> dict[str, Any]:
@@ -270,13 +271,13 @@ class _Closed(BaseEncoder):
 
 
 class PairedAudit(Audit):
-    """The audit; what changed since the control is measured item by item too."""
+    """The audit; arms are compared with each other item by item too."""
 
     method: CompareMethod
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
-        """Since the original as it was audited; since the control by an audit that has it for reference."""
-        if other.arm != CONTROL:
+        """Against the original as it was audited; against another arm by an audit that has it for reference."""
+        if other.arm == _BEFORE:
             return super().compare(one, other)
         method, (ours, theirs) = self.method, (self.method.fitted[each.arm] for each in (one, other))
         found = audit(
