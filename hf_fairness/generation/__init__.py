@@ -13,6 +13,7 @@ from hf_fairness.generation.politeness import ChatError
 from hf_fairness.generation.prompts import Example, Prompt
 from hf_fairness.generation.rewriter import LLMGroupVariants, Rewriter, rewrite
 from hf_fairness.generation.search import SearchResult, search_prompt
+from hf_fairness.generation.stored import stored_variants
 from hf_fairness.generation.usage import Usage
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Usage",
     "rewrite",
     "search_prompt",
+    "stored_variants",
     "terminal_corrections",
 ]

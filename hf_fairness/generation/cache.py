@@ -39,6 +39,27 @@ class RewriteCache:
     def __len__(self) -> int:
         return len(self._records)
 
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str]) -> RewriteCache:
+        """The cache that a file of any name is, to be read.
+
+        Args:
+            path: the file, or the folder that holds ``rewrites.jsonl``.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        cache = cls(None)
+        cache.path = Path(path) / "rewrites.jsonl" if Path(path).is_dir() else Path(path)
+        if not cache.path.is_file():
+            raise FileNotFoundError(f"{cache.path} does not exist: there are no stored rewrites.")
+        cache.refresh()
+        return cache
+
+    def records(self) -> list[Record]:
+        """All records, in the order in which they were stored."""
+        return list(self._records.values())
+
     def get(self, key: str) -> Record | None:
         """The record of a key; None where there is none."""
         return self._records.get(key)
@@ -58,6 +79,7 @@ class RewriteCache:
                 self._read += len(line)
                 try:
                     record = json.loads(line)
+                    self._records.pop(record["key"], None)  # the newest stands last
                     self._records[record["key"]] = record
                 except (ValueError, KeyError, TypeError):
                     broken += 1

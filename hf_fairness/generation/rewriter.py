@@ -188,40 +188,10 @@ class Rewriter:
     @property
     def groups_record(self) -> str:
         """What the column of the group columns holds in every row: a JSON list."""
-        return json.dumps(list(self.attribute.group_names))
+        return _groups_record(self.attribute)
 
     def _row(self, text: str, outcome: Outcome) -> Row:
-        rewrite = outcome.rewrite
-        variants = rewrite.variants if rewrite else dict.fromkeys(self.names, text)
-        reason = outcome.failure or (self._check(text, variants) if rewrite else "")
-        return {
-            **{name: variants[name] for name in self.names},
-            "has_terms": len(set(variants.values())) > 1,
-            "edits": variant_edits(text, variants, self.attribute) if rewrite else "[]",
-            "confidence": rewrite.confidence if rewrite else 0.0 if outcome.failure else 1.0,
-            "rejected_reason": reason,
-            GROUPS_COLUMN: self.groups_record,
-        }
-
-    def _check(self, text: str, variants: Mapping[str, str]) -> str:
-        """Why the variants are rejected; ``""`` where they are not. Deng et al. 2024, equation 6."""
-        if len(set(variants.values())) == 1 and not any(
-            count for one in (text, variants[NEUTRAL]) for count in self.attribute.counts(one).values()
-        ):
-            return (
-                "" if variants[NEUTRAL].strip() == text.strip() else "changed: no group is named, yet the text differs"
-            )
-        for name, variant in variants.items():
-            polarity = self.attribute.polarity(variant)
-            if polarity != name:
-                return f"polarity: the {name} variant reads {polarity}"
-        words = tokens(text)
-        if sum(token[0].isalnum() for token in words) >= LONG_TEXT:
-            for name, variant in variants.items():
-                kept = kept_words(words, tokens(variant))
-                if kept < self.config.min_kept:
-                    return f"content: the {name} variant keeps {kept:.0%} of the words"
-        return ""
+        return variant_row(text, outcome, self.attribute, min_kept=self.config.min_kept)
 
     def describe(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """What a data set card should say of rows that were rewritten.
@@ -259,6 +229,51 @@ class Rewriter:
             "rejected": dict(sorted(rejected.items())),
             "usage": self.usage().to_dict(),
         }
+
+
+def variant_row(text: str, outcome: Outcome, attribute: Attribute, *, min_kept: float) -> Row:
+    """The columns that :class:`LLMGroupVariants` adds for a text, with the reason where its rewrite is rejected.
+
+    Args:
+        text: what was rewritten.
+        outcome: what came of it.
+        attribute: whose groups the variants are of.
+        min_kept: share of the words that each variant of a long text must keep.
+    """
+    names, rewrite = names_of(attribute), outcome.rewrite
+    variants = rewrite.variants if rewrite else dict.fromkeys(names, text)
+    reason = outcome.failure or (_rejected(text, variants, attribute, min_kept) if rewrite else "")
+    return {
+        **{name: variants[name] for name in names},
+        "has_terms": len(set(variants.values())) > 1,
+        "edits": variant_edits(text, variants, attribute) if rewrite else "[]",
+        "confidence": rewrite.confidence if rewrite else 0.0 if outcome.failure else 1.0,
+        "rejected_reason": reason,
+        GROUPS_COLUMN: _groups_record(attribute),
+    }
+
+
+def _groups_record(attribute: Attribute) -> str:
+    return json.dumps(list(attribute.group_names))
+
+
+def _rejected(text: str, variants: Mapping[str, str], attribute: Attribute, min_kept: float) -> str:
+    """Why the variants are rejected; ``""`` where they are not. Deng et al. 2024, equation 6."""
+    if len(set(variants.values())) == 1 and not any(
+        count for one in (text, variants[NEUTRAL]) for count in attribute.counts(one).values()
+    ):
+        return "" if variants[NEUTRAL].strip() == text.strip() else "changed: no group is named, yet the text differs"
+    for name, variant in variants.items():
+        polarity = attribute.polarity(variant)
+        if polarity != name:
+            return f"polarity: the {name} variant reads {polarity}"
+    words = tokens(text)
+    if sum(token[0].isalnum() for token in words) >= LONG_TEXT:
+        for name, variant in variants.items():
+            kept = kept_words(words, tokens(variant))
+            if kept < min_kept:
+                return f"content: the {name} variant keeps {kept:.0%} of the words"
+    return ""
 
 
 def _check_unicode(text: str, place: int) -> None:

@@ -12,6 +12,7 @@ from hf_fairness.losses.confidence_regularization import confidence_regularizati
 from hf_fairness.losses.dct import contrastive_rows, dct_loss
 from hf_fairness.losses.product_of_experts import product_of_experts
 from hf_fairness.losses.reweight import example_weights, reweighted_cross_entropy
+from hf_fairness.losses.simcse import simcse_loss
 
 __all__ = [
     "CCDLoss",
@@ -27,4 +28,5 @@ __all__ = [
     "product_of_experts",
     "reweighted_cross_entropy",
     "scaled_teacher",
+    "simcse_loss",
 ]

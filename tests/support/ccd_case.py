@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from support.tiny_bert import save_tiny_bert
 
@@ -15,3 +16,18 @@ def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
     words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
     pieces = [*letters, *(f"##{x}" for x in letters), *words]
     return save_tiny_bert(folder, pieces, class_name, max_length=128)
+
+
+def make_given(model: str, rows: Any, out: Path, **settings: Any) -> Any:
+    """What a method of `hf-fairness compare` begins with; settings are those of its config."""
+    from hf_fairness.attributes import load_attribute
+    from hf_fairness.encoders import as_encoder
+    from hf_fairness.trainers.compare.arguments import CompareConfig
+    from hf_fairness.trainers.training.encoder import open_encoder
+    from hf_fairness.trainers.training.given import Given
+
+    quick = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_steps": 1, "learning_rate": 1e-3}
+    config = CompareConfig(output_dir=str(out), **{**quick, "per_device_train_batch_size": 16, **settings})
+    encoder = open_encoder(model, config)
+    original, attribute = as_encoder(encoder.model), load_attribute("gender")
+    return Given(encoder, original, rows, None, attribute.group_names, attribute, config, rows_key=str(len(rows)))

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.baselines.base import Baseline
 
 #: Class of each method by what ``--methods`` calls it, in the order of the report.
-BASELINES: dict[str, str] = {"ccd": "ccd:CCD"}
+BASELINES: dict[str, str] = {
+    "ccd": "ccd:CCD",
+    "ccd-llm": "ccd_llm:CCDLLM",
+    "cda": "cda:CDA",
+    "dropout": "dropout:Dropout",
+    "continued": "continued:Continued",
+}
 
 
 def baseline(name: str) -> Baseline:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hf_fairness.trainers.baselines import BASELINES
+from hf_fairness.trainers.baselines.ccd_llm import CCDLLMSettings
+from hf_fairness.trainers.baselines.continued import CDASettings
+from hf_fairness.trainers.baselines.dropout import DropoutSettings
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments
 
@@ -79,5 +82,5 @@ class CompareArguments(EncoderArguments):
 
 
 @dataclass
-class CompareConfig(CCDConfig):
+class CompareConfig(CCDConfig, CDASettings, DropoutSettings, CCDLLMSettings):
     """Settings of all trainings: those of CCD, of every method that has some of its own, and of any training."""

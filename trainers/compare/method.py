@@ -180,6 +180,8 @@ class CompareMethod(EncoderMethod):
             inputs.append({key: value for key, value in self.settings.items() if key not in self._options})
         if method.seeded:
             inputs.append(self.seed)
+        if files := method.files(self.config):
+            inputs.append(files)
 
         def work(folder: Path) -> dict[str, Any]:
             started = time.perf_counter()

@@ -57,22 +57,29 @@ def dropout_off(model: nn.Module) -> Iterator[None]:
     Switching to eval mode would do it too, but it also switches off gradient checkpointing. Configs, and so
     what is saved, are not touched.
     """
-    changed: list[tuple[nn.Module, str, float]] = []
-    for path, module in model.named_modules():
-        if "lora_" in path:
-            continue
-        for name, value in vars(module).items():
-            # nn.Dropout calls it p; attention layers keep a number such as `attention_dropout`.
-            is_rate = name == "p" and isinstance(module, nn.modules.dropout._DropoutNd)
-            if (is_rate or "drop" in name) and isinstance(value, float) and value > 0:
-                changed.append((module, name, value))
+    changed = [(module, name, rate) for _, module, name, rate in dropout_rates(model) if rate > 0]
     try:
         for module, name, _ in changed:
             setattr(module, name, 0.0)
         yield
     finally:
-        for module, name, value in changed:
-            setattr(module, name, value)
+        for module, name, rate in changed:
+            setattr(module, name, rate)
+
+
+def dropout_rates(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, float]]:
+    """Where a model keeps the rates of its dropout: path of the module, the module, the attribute and the rate.
+
+    LoRA's own are left out.
+    """
+    for path, module in model.named_modules():
+        if "lora_" in path:
+            continue
+        for name, value in list(vars(module).items()):
+            # nn.Dropout calls it p; attention layers keep a number such as `attention_dropout`.
+            is_rate = name == "p" and isinstance(module, nn.modules.dropout._DropoutNd)
+            if (is_rate or "drop" in name) and isinstance(value, float):
+                yield path, module, name, value
 
 
 @torch.no_grad()
