@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 BASELINES: dict[str, str] = {
     "ccd": "ccd:CCD",
     "ccd-llm": "ccd_llm:CCDLLM",
+    "dpce": "dpce:DPCE",
+    "adept": "adept:ADEPTF",
     "cda": "cda:CDA",
     "dropout": "dropout:Dropout",
     "continued": "continued:Continued",
