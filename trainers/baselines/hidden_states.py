@@ -345,7 +345,7 @@ class HiddenStateMethod(Baseline):
         after = {} if held_out is None else _parts(trainer.evaluate())
         best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
         if is_main_process():
-            encoder.model.model_card_data.first_save = False
+            encoder.model.model_card_data.base_model, encoder.model.model_card_data.first_save = given.base_id, False
             save_encoder(encoder, folder / "model")
         trainer.accelerator.wait_for_everyone()
         if is_main_process():
@@ -359,6 +359,7 @@ class HiddenStateMethod(Baseline):
             **told,
             **{f"validation_{name}_before": value for name, value in before.items()},
             **{f"validation_{name}_after": value for name, value in after.items()},
+            "seconds": history[-1].get("train_runtime") if history else None,
             "history": history,
         }
 
