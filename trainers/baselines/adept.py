@@ -18,8 +18,9 @@ from hf_fairness.trainers.baselines.hidden_states import (
     HiddenStateMethod,
     HiddenStateTrainer,
     Sentences,
+    group_states,
 )
-from hf_fairness.trainers.baselines.words import iter_word_states, mean_states, read_words
+from hf_fairness.trainers.baselines.words import iter_word_states, read_words
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
 
 
@@ -104,13 +105,9 @@ class ADEPTF(HiddenStateMethod):
     ) -> tuple[Callable[[Batch, HiddenStateTrainer], dict[str, Tensor]], dict[str, Any]]:
         """See the parent."""
         layers, size = LAYERS[config.adept_layers], config.per_device_eval_batch_size
-        found = []
-        for group, sentences in rows.groups.items():
-            means, counts = mean_states(model, tokenizer, sentences, batch_size=size)
-            if not means:
-                raise ValueError(f"No word of the group {group} is in the {len(rows)} rows: it has no prototype.")
-            found.append(sum(means[word] * (counts[word] / counts.total()) for word in means))
-        prototypes = torch.stack(found)[:, layers]
+        groups = group_states(model, tokenizer, rows, size)
+        weighed = [[means[word] * (counts[word] / counts.total()) for word in means] for means, counts in groups]
+        prototypes = torch.stack([torch.stack(each).sum(0) for each in weighed])[:, layers]
         rho = _rho(config.adept_rho)
         if rho is None:
             batches = iter_word_states(model, tokenizer, rows.neutral, batch_size=size)

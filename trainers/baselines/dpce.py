@@ -18,8 +18,9 @@ from hf_fairness.trainers.baselines.hidden_states import (
     HiddenStateMethod,
     HiddenStateTrainer,
     Sentences,
+    group_states,
 )
-from hf_fairness.trainers.baselines.words import mean_states, read_words
+from hf_fairness.trainers.baselines.words import read_words
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
 
 _LEVELS = ("token", "sentence")
@@ -111,12 +112,8 @@ class DPCE(HiddenStateMethod):
         self, model: Any, tokenizer: Any, rows: Sentences, config: Any
     ) -> tuple[Callable[[Batch, HiddenStateTrainer], dict[str, Tensor]], dict[str, Any]]:
         """See the parent."""
-        vectors = []
-        for group, sentences in rows.groups.items():
-            means, _ = mean_states(model, tokenizer, sentences, batch_size=config.per_device_eval_batch_size)
-            if not means:
-                raise ValueError(f"No word of the group {group} is in the {len(rows)} rows: DPCE has no vector for it.")
-            vectors += list(means.values())
+        groups = group_states(model, tokenizer, rows, config.per_device_eval_batch_size)
+        vectors = [vector for means, _ in groups for vector in means.values()]
         attributes = torch.stack(vectors)[:, LAYERS[config.dpce_layers]]
 
         def parts(batch: Batch, trainer: HiddenStateTrainer) -> dict[str, Tensor]:

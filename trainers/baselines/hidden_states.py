@@ -11,6 +11,7 @@ import contextlib
 import copy
 import logging
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from hf_fairness.trainers.baselines.words import (
     finder,
     group_finder,
     hidden_states,
+    mean_states,
     padded,
     read_sentences,
     shares,
@@ -141,7 +143,7 @@ class HiddenStateTrainer(Guarded, Trainer):
     def collate(self, rows: Sequence[tuple[list[Sentence], Sentence]]) -> dict[str, Tensor]:
         """Inputs of shape (rows, groups + 1, tokens), and shares of tokens in words, shape (rows, words, tokens)."""
         inputs = padded(self.tokenizer, [each for groups, neutral in rows for each in (*groups, neutral)])
-        found = {name: value.unflatten(0, (len(rows), -1)) for name, value in inputs.items()}
+        found = {name: torch.unflatten(value, 0, (len(rows), -1)) for name, value in inputs.items()}
         return {**found, "shares": shares([neutral for _, neutral in rows], found["input_ids"].shape[-1])}
 
     def compute_loss(
@@ -151,7 +153,7 @@ class HiddenStateTrainer(Guarded, Trainer):
         inputs = dict(inputs)
         taken, n = inputs.pop("shares"), len(inputs["input_ids"])
         states = hidden_states(model, {name: value.flatten(0, 1) for name, value in inputs.items()})
-        states = states.unflatten(0, (n, -1))
+        states = torch.unflatten(states, 0, (n, -1))
         groups = {name: value[:, :-1] for name, value in inputs.items()}
         with torch.no_grad(), self.accelerator.autocast():
             original = hidden_states(self.original, {name: value.flatten(0, 1) for name, value in groups.items()})
@@ -160,7 +162,7 @@ class HiddenStateTrainer(Guarded, Trainer):
                 words=torch.einsum("bwt,btld->bwld", taken, states[:, -1, :, self.layers]),
                 is_word=taken.any(-1),
                 states=states[:, :-1].flatten(1, 2),
-                original=original.unflatten(0, (n, -1)).flatten(1, 2),
+                original=torch.unflatten(original, 0, (n, -1)).flatten(1, 2),
                 is_token=groups["attention_mask"].bool().flatten(1, 2),
             )
             parts = self.parts_of(batch, self)
@@ -187,7 +189,7 @@ class HiddenStateTrainer(Guarded, Trainer):
         if self.accelerator.num_processes == 1:
             return values
         longest = self.accelerator.pad_across_processes(values.detach(), dim=0, pad_index=torch.nan)
-        gathered = self.accelerator.gather(longest).unflatten(0, (self.accelerator.num_processes, -1))
+        gathered = torch.unflatten(self.accelerator.gather(longest), 0, (self.accelerator.num_processes, -1))
         rows = [each[~each.isnan().any(-1)] for each in gathered]
         rows[self.accelerator.process_index] = values
         return torch.cat(rows)
@@ -252,7 +254,7 @@ class HiddenStateTrainer(Guarded, Trainer):
             save_model(self.model, str(folder / _WEIGHTS))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        load_model(self.model, Path(resume_from_checkpoint) / _WEIGHTS, device=str(self.args.device))
+        load_model(self.model, Path(resume_from_checkpoint) / _WEIGHTS)
 
     def _load_best_model(self) -> None:
         self._load_from_checkpoint(str(self.state.best_model_checkpoint))
@@ -339,9 +341,11 @@ class HiddenStateMethod(Baseline):
             train=rows.paired(own.seed),
             validation=None if held_out is None else held_out.paired(own.seed),
         )
-        before = {} if held_out is None else _parts(trainer.evaluate())
-        trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
+        checkpoint = last_whole_checkpoint(own.output_dir)
+        own.eval_on_start = held_out is not None and checkpoint is None  # evaluate() before train() undoes the launch
+        trainer.train(resume_from_checkpoint=checkpoint)
         history = list(trainer.state.log_history)
+        before = {} if held_out is None else _parts(next(entry for entry in history if "eval_loss" in entry))
         after = {} if held_out is None else _parts(trainer.evaluate())
         best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
         if is_main_process():
@@ -380,6 +384,25 @@ class HiddenStateMethod(Baseline):
         if chosen is None:
             neutral = [each.of_tokens() for each in neutral]
         return Sentences(groups, [each for each in neutral if each.words])
+
+
+def group_states(
+    model: Any, tokenizer: Any, rows: Sentences, batch_size: int
+) -> list[tuple[dict[str, Tensor], Counter[str]]]:
+    """Mean states of the words of each group and how often each stands there; see :func:`mean_states`.
+
+    Raises:
+        ValueError: a group without words.
+    """
+    found = []
+    for group, sentences in rows.groups.items():
+        found.append(mean_states(model, tokenizer, sentences, batch_size=batch_size))
+        if not found[-1][0]:
+            raise ValueError(
+                f"The {len(rows)} rows hold no word of the group {group} that the tokenizer knows: nothing stands for "
+                "the group. Check the rows, or take another model."
+            )
+    return found
 
 
 def _nothing(text: str) -> Spans:

@@ -99,7 +99,8 @@ class Sentence:
 
     Attributes:
         inputs: what the tokenizer made of it, one number per token under each name.
-        words: each found word in lower case with the places of its tokens; one that was cut off is not among them.
+        words: each found word in lower case with the places of its tokens. Words that were cut off, or
+            have a piece that the tokenizer does not know, are not among them.
         tokens: places of the tokens that are no special ones.
     """
 
@@ -162,7 +163,8 @@ def read_sentences(tokenizer: Any, texts: Sequence[str], find: Callable[[str], S
         words = []
         for start, end, word in find(text):
             tokens = tuple(place for place, first, last in places if first < end and last > start)
-            if tokens and places[-1][2] >= end:
+            known = all(encoded["input_ids"][row][place] != tokenizer.unk_token_id for place in tokens)
+            if tokens and known and places[-1][2] >= end:
                 words.append((word, tokens))
         inputs = {name: list(encoded[name][row]) for name in names}
         found.append(Sentence(inputs, tuple(words), tuple(place for place, *_ in places)))
