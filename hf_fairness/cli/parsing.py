@@ -405,8 +405,8 @@ def _describe(kind: Any) -> str:
 
 
 def option_ranges(classes: Sequence[type[Any]]) -> dict[str, Range]:
-    """Range of every option by name: that of `RANGES`, or which a dataclass says in a ``RANGES`` of its own."""
-    return dict(ChainMap(*(getattr(cls, "RANGES", {}) for cls in classes), RANGES))
+    """Range of every option by name: that of `RANGES`, or which a dataclass or a parent says in its ``RANGES``."""
+    return dict(ChainMap(*(vars(each).get("RANGES", {}) for cls in classes for each in cls.__mro__), RANGES))
 
 
 def check_value(name: str, value: Any, default: Any, ranges: Mapping[str, Range] = RANGES) -> None:

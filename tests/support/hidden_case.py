@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder
-from hf_fairness.trainers import CCDConfig
 from hf_fairness.trainers.baselines import baseline
-from hf_fairness.trainers.baselines.adept import ADEPTSettings
-from hf_fairness.trainers.baselines.dpce import DPCESettings
+from hf_fairness.trainers.compare.arguments import CompareConfig
 from hf_fairness.trainers.training.encoder import open_encoder
 from hf_fairness.trainers.training.given import Given
 from support.launch import run_script
 
 
-@dataclass
-class HiddenConfig(CCDConfig, DPCESettings, ADEPTSettings):
-    """Settings as the command that compares has them."""
-
-
 def given_of(model: Any, rows: Any, validation: Any, folder: Path, attribute: Any = "gender", **settings: Any) -> Given:
     """What a method begins with, for a short run on the CPU."""
     quick = {"per_device_train_batch_size": 16, "learning_rate": 1e-3, "logging_steps": 1, "use_cpu": True}
-    config = HiddenConfig(**{**quick, "output_dir": str(folder), "disable_tqdm": True, "report_to": "none", **settings})
+    config = CompareConfig(
+        **{**quick, "output_dir": str(folder), "disable_tqdm": True, "report_to": "none", **settings}
+    )
     if validation is None:
         config.eval_strategy = "no"
     encoder, attribute = open_encoder(model, config), load_attribute(attribute)

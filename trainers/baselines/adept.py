@@ -82,7 +82,7 @@ class ADEPTF(HiddenStateMethod):
     prefix = "adept"
     title = "ADEPT-F (Yang et al. 2023)"
     about = "trained to have neutral words as near to the prototype of one group as of another (ADEPT-F)"
-    options = tuple(ADEPTSettings.__dataclass_fields__)
+    options = (*ADEPTSettings.__dataclass_fields__, "keep_dropout")
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
         """See the parent.

@@ -82,7 +82,7 @@ class DPCE(HiddenStateMethod):
     prefix = "dpce"
     title = "DPCE (Kaneko and Bollegala 2021)"
     about = "trained to have neutral words at right angles to the mean hidden states of the groups' words (DPCE)"
-    options = tuple(DPCESettings.__dataclass_fields__)
+    options = (*DPCESettings.__dataclass_fields__, "keep_dropout")
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
         """See the parent.

@@ -3,6 +3,8 @@
 A step takes as many sentences with neutral words as rows, and each row's versions, one per group, which hold the words
 of the groups. Where fewer sentences hold neutral words than there are rows, they come again: an epoch is as long as
 that of any other method on the same rows. (The released code of both papers takes as many batches of either kind.)
+Where fewer than ten hold one of the words of this package, all tokens of neutral versions are debiased instead, which
+is said in the log and in what is told; words of a user's file are an error then.
 """
 
 from __future__ import annotations
@@ -273,6 +275,11 @@ class HiddenStateMethod(Baseline):
         """One of its settings."""
         return getattr(config, f"{self.prefix}_{name}")
 
+    def files(self, config: Any) -> list[Path]:
+        """The file of neutral words."""
+        targets = self.setting(config, "targets")
+        return [] if targets is None else [Path(targets)]
+
     @abstractmethod
     def words(self, config: Any, attribute: Attribute) -> Sequence[str] | None:
         """The neutral words to look for; None where all tokens of neutral versions are to be debiased."""
@@ -313,13 +320,16 @@ class HiddenStateMethod(Baseline):
         own, encoder = given.settings(folder), given.copy()
         own.learning_rate = self.setting(own, "learning_rate") or own.learning_rate
         original = copy.deepcopy(encoder.transformer.model)
-        rows = self._read(encoder, given, given.rows)
-        held_out = None if given.validation is None else self._read(encoder, given, given.validation)
-        if len(rows.neutral) < MIN_SENTENCES:
-            raise ValueError(
-                f"{len(rows.neutral)} of {len(given.rows)} neutral texts hold one of the words of {self.name}, "
-                f"expected {MIN_SENTENCES} or more. {self.more_words()}"
-            )
+        words = self.words(own, given.attribute)
+        rows = self._read(encoder, given, given.rows, words)
+        if len(rows.neutral) < MIN_SENTENCES and words is not None:
+            few = f"{len(rows.neutral)} of {len(rows)} neutral texts hold one of the words of {self.name}"
+            if self.setting(own, "targets") is not None:
+                raise ValueError(f"{few}, expected {MIN_SENTENCES} or more. {self.more_words()}")
+            logger.warning("%s: all tokens of neutral texts are taken instead. %s", few, self.more_words())
+            words = None
+            rows = self._read(encoder, given, given.rows, words)
+        held_out = None if given.validation is None else self._read(encoder, given, given.validation, words)
         if held_out is not None and not held_out.neutral:
             logger.warning("%s: no validation row holds a neutral word, so the last step is kept.", self.name)
             held_out = None
@@ -360,6 +370,7 @@ class HiddenStateMethod(Baseline):
             "loss": next((entry["train_loss"] for entry in reversed(history) if "train_loss" in entry), None),
             "n_train": len(rows),
             "n_neutral_sentences": len(rows.neutral),
+            "debiased": "all tokens of neutral texts" if words is None else "neutral words",
             **told,
             **{f"validation_{name}_before": value for name, value in before.items()},
             **{f"validation_{name}_after": value for name, value in after.items()},
@@ -371,17 +382,17 @@ class HiddenStateMethod(Baseline):
         """What to do where too few sentences hold neutral words."""
         return f"Give words that your texts have with --{self.prefix}_targets FILE, one a line."
 
-    def _read(self, encoder: TrainableEncoder, given: Given, rows: Dataset) -> Sentences:
+    def _read(self, encoder: TrainableEncoder, given: Given, rows: Dataset, words: Sequence[str] | None) -> Sentences:
         """Rows tokenised; those whose group words were all cut off stay, for all their tokens are to stay in place."""
         found = read_variants(rows, groups=given.groups)
-        tokenizer, chosen = encoder.model.tokenizer, self.words(given.config, given.attribute)
+        tokenizer = encoder.model.tokenizer
         groups = {
             group: read_sentences(tokenizer, texts, group_finder(given.attribute, group))
             for group, texts in found.groups.items()
         }
-        find: Callable[[str], Spans] = finder(chosen) if chosen is not None else _nothing
+        find: Callable[[str], Spans] = finder(words) if words is not None else _nothing
         neutral = read_sentences(tokenizer, found.neutral, find)
-        if chosen is None:
+        if words is None:
             neutral = [each.of_tokens() for each in neutral]
         return Sentences(groups, [each for each in neutral if each.words])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hf_fairness.trainers.baselines import BASELINES
+from hf_fairness.trainers.baselines.adept import ADEPTSettings
 from hf_fairness.trainers.baselines.ccd_llm import CCDLLMSettings
 from hf_fairness.trainers.baselines.continued import CDASettings
+from hf_fairness.trainers.baselines.dpce import DPCESettings
 from hf_fairness.trainers.baselines.dropout import DropoutSettings
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments
@@ -82,5 +84,5 @@ class CompareArguments(EncoderArguments):
 
 
 @dataclass
-class CompareConfig(CCDConfig, CDASettings, DropoutSettings, CCDLLMSettings):
+class CompareConfig(CCDConfig, CDASettings, DropoutSettings, CCDLLMSettings, DPCESettings, ADEPTSettings):
     """Settings of all trainings: those of CCD, of every method that has some of its own, and of any training."""

@@ -259,8 +259,19 @@ def test_too_few_neutral_words_are_said_with_what_to_do(tmp_path, tiny_bert, tri
     file.write_text("astronaut\n")
     for name, hint in (("dpce", "--dpce_level sentence"), ("adept", "--adept_targets FILE")):
         given = given_of(tiny_bert, triples, None, tmp_path, **{f"{name}_targets": str(file)})
+        assert baseline(name).files(given.config) == [file]
         with pytest.raises(ValueError, match=f"0 of 96 neutral texts hold one of the words of {name}.*{hint}"):
             baseline(name).fit(given, tmp_path)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_without_words_of_the_package_all_tokens_are_debiased(tmp_path, tiny_bert, triples, caplog, name):
+    rows = triples.filter(lambda row: not set(row["neutral"].split()) & set(neutral_words()))
+    told = baseline(name).fit(given_of(tiny_bert, rows, rows, tmp_path, num_train_epochs=3), tmp_path)
+    assert told["debiased"] == "all tokens of neutral texts"
+    assert told["n_neutral_sentences"] == len(rows) > 10
+    assert told["validation_loss_bias_after"] < told["validation_loss_bias_before"]
+    assert "all tokens of neutral texts are taken instead" in caplog.text
 
 
 @pytest.fixture(scope="module")
