@@ -43,7 +43,7 @@ def with_columns(batch: Any, added: Mapping[str, Sequence[Any]], kinds: Mapping[
     Args:
         batch: the table.
         added: name -> values.
-        kinds: name -> type, as ``datasets.Value`` names it.
+        kinds: name -> type, as :func:`feature` takes it.
         texts: columns of texts, whose type a table without any text does not tell.
     """
     table = _arrow(batch, texts)
@@ -67,7 +67,7 @@ def with_rows(
         places: for each row of the result the row of the table that it is, or was made from.
         changed: column -> row of the result -> its value there.
         added: name -> values.
-        kinds: name -> type, as ``datasets.Value`` names it.
+        kinds: name -> type, as :func:`feature` takes it.
         texts: columns of texts.
     """
     import pyarrow as pa
@@ -84,11 +84,19 @@ def with_rows(
     return table
 
 
+def feature(kind: str) -> Any:
+    """The feature of a column of some type: what ``datasets.Value`` names, or a list of it, ``"list<float32>"``."""
+    from datasets import List, Value
+
+    inner = kind.removeprefix("list<").removesuffix(">")
+    return Value(kind) if inner == kind else List(Value(inner))
+
+
 def _array(values: Sequence[Any], kind: str) -> Any:
     import pyarrow as pa
-    from datasets import Value
+    from datasets import Features
 
-    return pa.array(values, type=Value(kind).pa_type)
+    return pa.array(values, type=Features({"column": feature(kind)}).arrow_schema.field("column").type)
 
 
 def _arrow(batch: Any, texts: Iterable[str]) -> Any:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hf_fairness._tables import is_table, names_of, plain_column, with_columns, with_rows
+from hf_fairness._tables import feature, is_table, names_of, plain_column, with_columns, with_rows
 from hf_fairness.utils import FairnessWarning, is_missing
 
 Row = dict[str, Any]
@@ -111,7 +111,7 @@ class MapFunction:
         return self.columns[0]
 
     def outputs(self) -> dict[str, str]:
-        """Columns that are added, with their types as ``datasets.Value`` names them."""
+        """Columns that are added, with their types as ``datasets.Value`` names them, or ``"list<float32>"``."""
         raise NotImplementedError
 
     def rewrite(self, texts: Texts, key: str) -> Row:
@@ -156,9 +156,9 @@ class MapFunction:
         Returns:
             ``datasets.Features`` with the added columns.
         """
-        from datasets import Features, Value
+        from datasets import Features
 
-        return Features({**features, **{name: Value(kind) for name, kind in self.outputs().items()}})
+        return Features({**features, **{name: feature(kind) for name, kind in self.outputs().items()}})
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Raise unless all columns that are read are there and none that is added.

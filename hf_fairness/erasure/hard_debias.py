@@ -18,12 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hf_fairness._word_vectors import InputEmbeddings
 from hf_fairness.attributes import Attribute
-from hf_fairness.erasure.projection import Projection, sentence_debias
+from hf_fairness.erasure.projection import Projection, sentence_debias, unit_rows
 
 #: What tokenizers put before a token that begins a word (SentencePiece, byte-level BPE), and before one that does not.
 _BEGINS, _GOES_ON = ("▁", "Ġ"), "##"
 #: Categories of concepts that say the group and hardly more.
 _PLAIN = ("kinship", "person")
+#: Sets that a message names of those that a tokenizer splits, or does not know.
+_NAMED = 5
 #: Names under which Bolukbasi et al. publish their lists.
 _DEFINITIONAL, _EQUALIZE = "definitional_pairs.json", "equalize_pairs.json"
 _SPECIFIC = ("gender_specific_full.json", "gender_specific_seed.json")
@@ -194,7 +196,7 @@ def hard_debias(
     steady = {row for rows in equal for row in rows} | {place[word] for word in specific if word in place}
     neutral = np.setdiff1d(np.arange(len(words)), list(steady))
     new = units.copy()
-    new[neutral] = _unit(units[neutral] - inside[neutral])
+    new[neutral] = unit_rows(units[neutral] - inside[neutral])
     for rows in equal:
         apart = inside[rows] - inside[rows].mean(axis=0)
         sizes = np.linalg.norm(apart, axis=1, keepdims=True)
@@ -218,12 +220,6 @@ def _apart(sets: Iterable[list[int]]) -> list[list[int]]:
         if not any(set(rows) & set(earlier) for earlier in found):
             found.append(rows)
     return found
-
-
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows at length 1; a row of zeros, which lay in the subspace wholly, stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 1e-12, lengths, 1.0))
 
 
 def token_words(tokenizer: Any) -> list[str]:
@@ -250,6 +246,25 @@ def whole_sets(tokenizer: Any, sets: Iterable[Sequence[str]]) -> list[tuple[str,
     """
     known = set(token_words(tokenizer))
     return [tuple(each) for each in sets if any(all(word in known for word in form) for form in _cased([each]))]
+
+
+def check_words(tokenizer: Any, words: DebiasWords, advice: str = "Give words that it has as one token.") -> None:
+    """Refuse a tokenizer that has no definitional set as whole words.
+
+    Args:
+        tokenizer: of `transformers`.
+        words: what to debias by.
+        advice: what to do, for the message.
+
+    Raises:
+        ValueError: says so.
+    """
+    if not whole_sets(tokenizer, words.definitional):
+        shown = ", ".join("/".join(each) for each in words.definitional[:_NAMED])
+        raise ValueError(
+            f"The tokenizer splits a word of every one of the {len(words.definitional)} definitional sets ({shown} "
+            f"...): there is nothing to find a direction of the groups by. {advice}"
+        )
 
 
 def encoder_alone(model: Any) -> Any:

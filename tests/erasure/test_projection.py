@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 
-from hf_fairness.erasure import Projection, sentence_debias
+from hf_fairness.erasure import Projection, RankError, sentence_debias
 
 
 def planted(n=200, dim=16, seed=0, spread=0.05):
@@ -65,9 +65,25 @@ SAME = np.ones((5, 4))
         ({"male": SAME, "female": SAME}, 1, "expected 1 to 0: the versions of the texts differ in 0 directions"),
         (planted(10, 4, spread=0.0)[0], 2, "k .* is 2, expected 1 to 1"),
         (planted(10, 4)[0], 0, "k .* is 0, expected 1 to"),
+        (
+            {"male": SAME * 0, "female": SAME * 0},
+            1,
+            "expected 1 to 0: the versions of the texts differ in 0 directions",
+        ),
         ({"male": SAME * np.nan, "female": SAME}, 1, "NaN or infinite"),
     ],
 )
 def test_what_cannot_be_fitted_is_an_error(groups, k, message):
     with pytest.raises(ValueError, match=message):
         sentence_debias(groups, k=k)
+
+
+@pytest.mark.parametrize("k", [0, 9])
+def test_random_directions_are_not_more_than_there_are(k):
+    with pytest.raises(RankError, match=f"is {k}, expected 1 to 8"):
+        Projection.random(k, 8)
+
+
+def test_vectors_of_another_width_are_an_error():
+    with pytest.raises(ValueError, match=r"shape \(2, 5\), expected 8 numbers each"):
+        Projection.random(1, 8)(np.ones((2, 5)))

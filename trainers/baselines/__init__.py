@@ -17,6 +17,11 @@ BASELINES: dict[str, str] = {
     "cda": "cda:CDA",
     "dropout": "dropout:Dropout",
     "continued": "continued:Continued",
+    "hard-debias": "hard_debias:HardDebias",
+    "sentence-debias": "sentence_debias:SentenceDebias",
+    "inlp": "inlp:INLP",
+    "leace": "leace:LEACE",
+    "random-directions": "sentence_debias:RandomDirections",
 }
 
 

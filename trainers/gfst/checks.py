@@ -13,7 +13,7 @@ from transformers.trainer_utils import IntervalStrategy
 from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.alignment import ALIGNER_PACKAGES
 from hf_fairness.attributes import load_attribute
-from hf_fairness.erasure import DebiasWords
+from hf_fairness.erasure import DebiasWords, check_words
 from hf_fairness.filters import (
     LANGUAGES,
     GenderTagger,
@@ -26,7 +26,7 @@ from hf_fairness.filters import (
 from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.trainers.gfst.arguments import HARD_DEBIASED, RANDOM, UNFILTERED, GFSTArguments
 from hf_fairness.trainers.gfst.config import GFSTConfig
-from hf_fairness.trainers.gfst.embeddings import check_words
+from hf_fairness.trainers.gfst.embeddings import ADVICE
 from hf_fairness.utils import REPORT, FairnessWarning, check_packages, refuse_any
 
 
@@ -84,7 +84,7 @@ def check_run(a: GFSTArguments, data: Mapping[str, Any], config: GFSTConfig) -> 
         check_translator(own, a.source_code, a.target_code)
     words = DebiasWords.chosen(a.hd_words, attribute) if set(a.arms) & set(HARD_DEBIASED) else None
     if words is not None and a.wants("train") and own is not None:
-        check_words(own[1] if isinstance(own, tuple) else find_tokenizer(own), words)
+        check_words(own[1] if isinstance(own, tuple) else find_tokenizer(own), words, ADVICE)
     if translates_back:
         check_translator(reverse, a.target_code, a.source_code)
     tagger = find_tagger(a, data["tagger"])

@@ -11,25 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hf_fairness.erasure import DebiasWords, encoder_alone, hard_debias_embeddings, whole_sets
+from hf_fairness.erasure import DebiasWords, check_words, encoder_alone, hard_debias_embeddings, whole_sets
 
 #: Sets that a report names of those that a tokenizer splits, or does not know.
 _NAMED = 5
-
-
-def check_words(tokenizer: Any, words: DebiasWords) -> None:
-    """Refuse a tokenizer that has no definitional set as whole words.
-
-    Raises:
-        ValueError: says so.
-    """
-    if not whole_sets(tokenizer, words.definitional):
-        shown = ", ".join("/".join(each) for each in words.definitional[:_NAMED])
-        raise ValueError(
-            f"The tokenizer splits a word of every one of the {len(words.definitional)} definitional sets ({shown} "
-            "...): there is nothing to find a direction of the groups by. Leave out --arms hd and gfst_hd, give words "
-            "that the tokenizer has as one token with --hd_words, or take a larger vocabulary."
-        )
+#: What to do about a tokenizer that has no set of words as whole tokens.
+ADVICE = (
+    "Leave out --arms hd and gfst_hd, give words that the tokenizer has as one token with --hd_words, or take a larger "
+    "vocabulary."
+)
 
 
 def debias_encoder(model: Any, tokenizer: Any, words: DebiasWords) -> tuple[Any, dict[str, str]]:
@@ -46,7 +36,7 @@ def debias_encoder(model: Any, tokenizer: Any, words: DebiasWords) -> tuple[Any,
     Raises:
         ValueError: no definitional set is there, or an architecture that cannot have a matrix for the encoder alone.
     """
-    check_words(tokenizer, words)
+    check_words(tokenizer, words, ADVICE)
     untied = encoder_alone(model)
     hard_debias_embeddings(
         untied.get_encoder(),

@@ -28,7 +28,7 @@ from accelerate import PartialState
 from datasets import Dataset, concatenate_datasets, load_from_disk
 
 from hf_fairness._opening import find_tokenizer
-from hf_fairness.erasure import DebiasWords
+from hf_fairness.erasure import DebiasWords, check_words
 from hf_fairness.filters import GenderTagger
 from hf_fairness.filters.drops import check_enough
 from hf_fairness.measure.model_keys import source_key
@@ -54,7 +54,7 @@ from hf_fairness.trainers.gfst.arguments import (
 )
 from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
-from hf_fairness.trainers.gfst.embeddings import check_words, debias_encoder
+from hf_fairness.trainers.gfst.embeddings import ADVICE, debias_encoder
 from hf_fairness.trainers.gfst.pairs import (
     REVERSE,
     SOURCE,
@@ -223,7 +223,7 @@ class GFSTMethod(PairStages):
         if a.wants("start"):
             self.start = self._start()
         if a.wants("train") and set(a.arms) & set(HARD_DEBIASED):  # a tokenizer that was learned here, too
-            check_words(find_tokenizer(self.start.model), DebiasWords.chosen(a.hd_words, self.attribute))
+            check_words(find_tokenizer(self.start.model), DebiasWords.chosen(a.hd_words, self.attribute), ADVICE)
         if a.wants("initial"):  # algorithm 1, line 1
             self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
         if a.wants("translate"):

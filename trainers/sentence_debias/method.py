@@ -5,18 +5,16 @@ Source: Liang et al. 2020, *Towards Debiasing Sentence Representations*.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
 from datasets import Dataset
-from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
-from hf_fairness.erasure import Projection, sentence_debias
+from hf_fairness.erasure import Projection, with_eraser
 from hf_fairness.record import Arm
+from hf_fairness.trainers.baselines.sentence_debias import fitted_directions, told_of
 from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
 from hf_fairness.trainers.training.encoder import EncoderConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
@@ -95,36 +93,15 @@ class SentenceDebiasMethod(EncoderMethod):
         k, stage = self.config.n_directions, "project" if name == "after" else "control"
 
         def work(folder: Path) -> dict[str, Any]:
-            rows, groups = self.part("train"), self.groups
-            assert rows is not None
-            vectors = {group: self.original.encode(rows[group][:]) for group in groups}
-            projection = sentence_debias(vectors, k=k)
+            given = self.given
+            projection = fitted_directions(given, k, option="n_directions")
             if name == "control":
-                projection = Projection.random(k, projection.directions.shape[1], self.seed)
-            model = with_projection(self.opened.model, projection)
+                projection = Projection.random(k, projection.width, self.seed)
+            model = with_eraser(self.opened.model, projection)
             model.model_card_data.base_model, model.model_card_data.first_save = self.base_id, False
             model.save(str(folder / "model"))
-            return {"n_train": len(rows), "n_directions": k, "explained": float(projection.explained.sum())}
+            return {"n_train": len(given.rows), **told_of(projection)}
 
         inputs = [self.base_key, self.opened_as, self.run.key("variants"), k, self.seed if name == "control" else None]
         found = self.run.stage(stage, work, inputs=inputs)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
-
-
-def with_projection(model: Any, projection: Projection) -> Any:
-    """A copy of a SentenceTransformer whose embeddings go through a projection, and to length 1 again if they had it.
-
-    Args:
-        model: stays as it is.
-        projection: of the width of its embeddings.
-
-    Returns:
-        The copy; it saves, and opens anywhere, as a SentenceTransformer with a ``Dense`` layer.
-    """
-    found = copy.deepcopy(model).to("cpu")
-    weight = torch.from_numpy(projection.matrix)
-    size = len(weight)
-    found.append(Dense(size, size, bias=False, activation_function=torch.nn.Identity(), init_weight=weight))
-    if isinstance(found[-2], Normalize):
-        found.append(Normalize())
-    return found

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_fairness.erasure import DebiasWords
+from hf_fairness.erasure import DebiasWords, check_words
 from hf_fairness.trainers import GFSTArguments, run_gfst
-from hf_fairness.trainers.gfst.embeddings import check_words, debias_encoder
+from hf_fairness.trainers.gfst.embeddings import debias_encoder
 from support import gfst_world
 from support.gfst_case import arguments, config
 from support.toy_translator import toy_model, toy_tokenizer
