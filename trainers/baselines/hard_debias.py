@@ -28,7 +28,7 @@ from hf_fairness.utils import is_main_process
 class HardDebiasSettings:
     """What hard debiasing reads."""
 
-    RANGES: ClassVar = {"hard_debias_directions": (1, 100_000)}
+    RANGES: ClassVar[dict[str, Any]] = {"hard_debias_directions": (1, 100_000)}
 
     hard_debias_directions: int = field(default=1, metadata={"help": "Directions of the subspace of hard-debias (k)."})
     hard_debias_words: str | None = field(
@@ -86,6 +86,10 @@ class HardDebias(Baseline):
         matrix = layer.weight.detach().float().cpu().numpy()
         with option_for_k("hard_debias_directions"):
             hard_debias_vectors(InputEmbeddings(matrix, tokenizer, "model"), words, k=config.hard_debias_directions)
+
+    def files(self, config: Any) -> list[Path]:
+        """The folder of the word lists, where one is given."""
+        return [] if config.hard_debias_words is None else [Path(config.hard_debias_words)]
 
     def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
         """Save the encoder with the new matrix, and its head where there is one; on the first process."""

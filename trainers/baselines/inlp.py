@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class INLPSettings:
     """What INLP reads."""
 
-    RANGES: ClassVar = {"inlp_rounds": (1, 100_000), "inlp_held_out": (0.0, 0.9)}
+    RANGES: ClassVar[dict[str, Any]] = {"inlp_rounds": (1, 100_000), "inlp_held_out": (0.0, 0.9)}
 
     inlp_rounds: int = field(default=100, metadata={"help": "Probes that INLP trains at most."})
     inlp_held_out: float = field(

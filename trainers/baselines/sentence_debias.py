@@ -17,7 +17,7 @@ from hf_fairness.trainers.training.encoder import TrainableEncoder
 class SentenceDebiasSettings:
     """What SentenceDebias reads."""
 
-    RANGES: ClassVar = {"sentence_debias_directions": (1, 100_000)}
+    RANGES: ClassVar[dict[str, Any]] = {"sentence_debias_directions": (1, 100_000)}
 
     sentence_debias_directions: int = field(default=1, metadata={"help": "Directions that SentenceDebias removes (k)."})
 
@@ -26,7 +26,7 @@ class SentenceDebiasSettings:
 class RandomDirectionsSettings:
     """What the removal of random directions reads."""
 
-    RANGES: ClassVar = {"random_directions": (1, 100_000)}
+    RANGES: ClassVar[dict[str, Any]] = {"random_directions": (1, 100_000)}
 
     random_directions: int = field(
         default=1,

@@ -10,6 +10,9 @@ from hf_fairness.trainers.baselines.ccd_llm import CCDLLMSettings
 from hf_fairness.trainers.baselines.continued import CDASettings
 from hf_fairness.trainers.baselines.dpce import DPCESettings
 from hf_fairness.trainers.baselines.dropout import DropoutSettings
+from hf_fairness.trainers.baselines.hard_debias import HardDebiasSettings
+from hf_fairness.trainers.baselines.inlp import INLPSettings
+from hf_fairness.trainers.baselines.sentence_debias import RandomDirectionsSettings, SentenceDebiasSettings
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments
 
@@ -84,5 +87,16 @@ class CompareArguments(EncoderArguments):
 
 
 @dataclass
-class CompareConfig(CCDConfig, CDASettings, DropoutSettings, CCDLLMSettings, DPCESettings, ADEPTSettings):
+class CompareConfig(
+    CCDConfig,
+    CDASettings,
+    DropoutSettings,
+    CCDLLMSettings,
+    DPCESettings,
+    ADEPTSettings,
+    HardDebiasSettings,
+    SentenceDebiasSettings,
+    INLPSettings,
+    RandomDirectionsSettings,
+):
     """Settings of all trainings: those of CCD, of every method that has some of its own, and of any training."""

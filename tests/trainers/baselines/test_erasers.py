@@ -46,7 +46,7 @@ ERASING = ["sentence-debias", "leace", "inlp", "random-directions"]
 class Config(CCDConfig, SentenceDebiasSettings, RandomDirectionsSettings, INLPSettings, HardDebiasSettings):
     """As the command's."""
 
-    RANGES: ClassVar = {}
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {}
 
 
 def make_rows() -> Dataset:
