@@ -10,37 +10,26 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def simcse_loss(
-    first: Tensor,
-    second: Tensor,
-    rows: Tensor,
-    second_rows: Tensor,
-    *,
-    temperature: float = 0.05,
-    offset: int = 0,
-) -> Tensor:
+def simcse_loss(first: Tensor, second: Tensor, rows: Tensor, *, temperature: float = 0.05) -> Tensor:
     """Mean over texts of how far the second view of a text is from being the one nearest to the first.
 
     With s_ij = cos(first_i, second_j) / temperature and N_i all j whose row is another than that of i:
 
-        loss = mean over i of −log(exp s_ip / (exp s_ip + Σ_{j in N_i} exp s_ij)),  p = offset + i.
+        loss = mean over i of −log(exp s_ii / (exp s_ii + Σ_{j in N_i} exp s_ij)).
 
     In the paper N_i is every other text of the batch. Here other versions of the same text are in the batch too, and
     belong to the same row: as negatives they would teach the model to tell the groups apart, so they are left out.
 
     Args:
         first: embeddings of texts, shape (batch, dim).
-        second: other views of them, and of the texts of other processes, shape (n, dim), n of batch or more.
-        rows: number of the row that each text of ``first`` is a version of, shape (batch,).
-        second_rows: the same of ``second``, shape (n,).
+        second: other views of the same texts, shape (batch, dim).
+        rows: number of the row that each text is a version of, shape (batch,).
         temperature: divides the cosines, above 0 (paper, section 3: 0.05).
-        offset: where the texts of ``first`` begin in ``second``.
 
     Returns:
         The loss, a scalar of 0 or more; 0, without gradient, where no text has a negative.
     """
     similarities = F.normalize(first.float(), dim=-1) @ F.normalize(second.float(), dim=-1).T / temperature
-    positive = torch.arange(len(first), device=first.device) + offset
-    left_out = rows.unsqueeze(1) == second_rows.unsqueeze(0)
-    left_out[torch.arange(len(first), device=first.device), positive] = False
-    return F.cross_entropy(similarities.masked_fill(left_out, -torch.inf), positive)
+    left_out = (rows.unsqueeze(1) == rows.unsqueeze(0)).fill_diagonal_(fill_value=False)
+    own = torch.arange(len(first), device=first.device)
+    return F.cross_entropy(similarities.masked_fill(left_out, -torch.inf), own)

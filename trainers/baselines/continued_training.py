@@ -17,7 +17,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from sentence_transformers.util import all_gather, all_gather_with_grad
+from sentence_transformers.util import all_gather
 from torch import Tensor, nn
 from transformers import DataCollatorForLanguageModeling, Trainer
 from transformers.utils import SAFE_WEIGHTS_NAME
@@ -54,11 +54,13 @@ class Contrastive(nn.Module):
         """The loss of a batch."""
         rows = inputs.pop(ROW)
         first, second = self.encoder(inputs)["sentence_embedding"].chunk(2)
-        everywhere, all_rows, offset = second, rows, 0
+        processes = 1
         if torch.distributed.is_available() and torch.distributed.is_initialized():
-            everywhere, all_rows = all_gather_with_grad(second), all_gather(rows)
-            offset = torch.distributed.get_rank() * len(rows)
-        return {"loss": simcse_loss(first, everywhere, rows, all_rows, temperature=self.temperature, offset=offset)}
+            processes = torch.distributed.get_world_size()
+            first, second, rows = all_gather(first), all_gather(second), all_gather(rows)
+        loss = simcse_loss(first, second, rows, temperature=self.temperature)
+        # Each process has gradients of its own texts alone, and their mean is taken where the sum is wanted.
+        return {"loss": loss + (processes - 1) * (loss - loss.detach())}
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
         """For `Trainer`."""
