@@ -231,9 +231,10 @@ class TermFinder:
             doubtful = doubtful or not self._doubts.isdisjoint(found)
             if not self._rare.isdisjoint(found) and self._may_hold_longer(text, found):
                 return self._search(text), True, words, doubtful
-        if ("/" in text or "(" in text) and self._lettered and self._lettered.search(text.lower()):
+        brackets = "(" in text
+        if (brackets or "/" in text) and self._lettered and self._lettered.search(text.lower()):
             return self._search(text), True, words, doubtful
-        signs = plain.count(_SIGN)
+        signs = plain.count(_SIGN) if _SIGN in plain else 0
         if signs:
             plain = plain.replace(_SIGN, " ")
         end, read, is_open = 0, self._read, False
@@ -247,7 +248,8 @@ class TermFinder:
                     is_open = True
         if apostrophe and _NAME_GOES_ON.search(text):
             hits = [hit for hit in hits if not _NAME_GOES_ON.match(text, hit.end)]
-        if (signs and (signs > text.count("&") or _after_ampersand(text, hits))) or "()" in text or is_dotted(text):
+        odd = signs and (signs > text.count("&") or _after_ampersand(text, hits))
+        if odd or (brackets and "()" in text) or is_dotted(text):
             hits = _in_prose(text, hits)
         return hits, is_open, words, doubtful
 

@@ -158,7 +158,8 @@ def has_entities_only(text: str) -> bool:
 
 def is_dotted(text: str) -> bool:
     """Whether a word of a text goes on after a full stop."""
-    return text.find(".", 0, -1) >= 0 and _DOTTED.search(text) is not None
+    stop = text.find(".", 0, -1)
+    return stop >= 0 and _DOTTED.search(text, stop) is not None
 
 
 def _found(text: str) -> list[tuple[Span, str]]:
