@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.erasure import LinearMap, RankError, append_eraser, save_eraser
-from hf_fairness.measure.variants import CLUSTER_COLUMN
 from hf_fairness.runs import discard
 from hf_fairness.trainers.baselines.base import Baseline, Given
 from hf_fairness.trainers.training.encoder import TrainableEncoder, save_encoder
@@ -57,15 +56,11 @@ def group_vectors(given: Given) -> dict[str, NDArray[np.float32]]:
 
 
 def labelled_vectors(given: Given) -> tuple[NDArray[np.float32], list[str], list[int]]:
-    """The same one below the other, with the group of each, and a number that versions of one text share.
-
-    Near-duplicates of a text share it too, where the rows say which these are.
-    """
+    """The same one below the other, with the group of each, and the row that it is a version of."""
     vectors = group_vectors(given)
-    column = CLUSTER_COLUMN if CLUSTER_COLUMN in given.rows.column_names else None
-    clusters = list(range(len(given.rows))) if column is None else list(given.rows[column])
-    labels = [group for group in vectors for _ in clusters]
-    return np.concatenate(list(vectors.values())), labels, clusters * len(vectors)
+    rows = list(range(len(given.rows)))
+    labels = [group for group in vectors for _ in rows]
+    return np.concatenate(list(vectors.values())), labels, rows * len(vectors)
 
 
 @contextmanager

@@ -36,7 +36,8 @@ class INLP(ErasingBaseline):
     """Each probe, a logistic regression, sees the vectors as the model will give them, at length 1 where it normalises.
 
     Which texts judge the probes is drawn by the seed, so that the spread over seeds shows what hangs on that choice;
-    all versions of a text, and its near-duplicates, are on one side.
+    all versions of a text are on one side. Near-duplicates of it may be on the other: probes that are better for it
+    take out more.
 
     Source: Ravfogel et al. 2020, *Null It Out: Guarding Protected Attributes by Iterative Nullspace Projection*.
     """
@@ -76,6 +77,12 @@ class INLP(ErasingBaseline):
             raise ValueError(
                 f"INLP took out all {k} dimensions of the vectors before a probe failed: nothing is left of them. Give "
                 f"more than {len(given.rows)} texts, or end it earlier with --inlp_rounds."
+            )
+        if not k:
+            logger.warning(
+                "INLP: the first probe has accuracy %.3f on the texts that judge, no more than the majority: nothing "
+                "is taken out, and the model stays as it was.",
+                found.accuracies[0],
             )
         if not found.reached:
             logger.warning(

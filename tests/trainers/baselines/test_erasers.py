@@ -276,6 +276,20 @@ def test_inlp_that_leaves_nothing_is_an_error(tiny, tmp_path):
         baseline("inlp").fit(replace(given, original=narrow_encoder), tmp_path)
 
 
+@pytest.mark.whole
+def test_inlp_that_finds_nothing_is_said(tiny, tmp_path, caplog):
+    """Both versions of a text have one vector: there is no group to read."""
+    random = np.random.default_rng(0)
+    drawn = random.normal(size=(len(tiny.rows), 32))
+    same = {text: row for name in GROUPS for text, row in zip(tiny.rows[name], drawn, strict=True)}
+    blind = replace(tiny, original=as_encoder(lambda texts: np.stack([same[text] for text in texts])))
+    told = baseline("inlp").fit(blind, tmp_path)
+    assert (told["n_directions"], told["rounds"], told["reached"]) == (0, 1, True)
+    assert "nothing is taken out, and the model stays as it was" in caplog.text
+    made = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("she sings")
+    assert np.allclose(made, tiny.encoder.model.encode("she sings"), atol=1e-6)
+
+
 def _apart(name: str) -> np.ndarray:
     """Vectors of two dimensions in each of which the groups differ in more than the mean."""
     random = np.random.default_rng(GROUPS.index(name))
