@@ -27,6 +27,7 @@ __all__ = [
     "LabelArguments",
     "MeasureArguments",
     "ReportArguments",
+    "UtilityArguments",
     "read_sweep",
 ]
 
@@ -236,6 +237,38 @@ class BenchmarkArguments:
         """
         if self.stereoset_targets is not None and self.stereoset is None:
             raise ValueError("--stereoset_targets says which items of StereoSet count: name that with --stereoset.")
+
+
+@dataclass
+class UtilityArguments:
+    """What a changed encoder must still be good for, beside the pairs of `MeasureArguments`."""
+
+    senteval: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Tasks for a linear head on the frozen embeddings, as NAME=SOURCE...: SentEval's MR, CR, SUBJ, "
+            "MPQA, SST-2, TREC and MRPC, SICK-E, SICK-R and STS-B by its protocol, or a name of your own for rows with "
+            "`label` and `text`, or `sentence1` and `sentence2`. A source is a file, a folder with train and test or "
+            "dev files, or a data set's id."
+        },
+    )
+    senteval_folds: int = field(
+        default=10,
+        metadata={"help": "Folds of each cross-validation of these heads; SentEval's published numbers have 10."},
+    )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: fewer than two folds, or a task that names no source.
+        """
+        if self.senteval_folds < 2:
+            raise ValueError(f"--senteval_folds is {self.senteval_folds}, expected 2 or more.")
+        for text in self.senteval or []:
+            name, _, source = text.partition("=")
+            if not name or not source:
+                raise ValueError(f"--senteval is {text!r}, expected NAME=SOURCE, such as sick-r=SICK.tsv.")
 
 
 def _nothing(*_: Any) -> dict[str, Any]:

@@ -26,6 +26,12 @@ _FORMATS = {
     ".txt": "text",
     ".en": "text",
 }
+#: What splits are called, in small letters, and what is meant.
+PARTS = {
+    "train": "train",
+    **dict.fromkeys(("validation", "valid", "val", "dev", "trial"), "validation"),
+    "test": "test",
+}
 #: What `datasets` says where the flag that is meant lacks a value or has a wrong one, and what that flag names.
 _SIGNS = {
     "onfig name is missing": (0, "configurations"),
@@ -123,17 +129,52 @@ def open_dataset(
             which none is named.
     """
     from datasets import Dataset
-    from datasets.exceptions import DatasetsError
 
-    read = _reader(source, config, split, flags)
-    try:
-        loaded = read()
-    except (DatasetsError, OSError, ValueError, csv.Error) as error:
-        raise ValueError(_why_unreadable(source, error, flags)) from error
+    loaded = _load(source, config, split, flags)
     rows = loaded if isinstance(loaded, Dataset) else _one_of(loaded, source, split, prefer, flags[1])
     if len(rows) == 0:
         raise ValueError(f"{source} has no rows.")
     return rows
+
+
+def open_splits(source: str, *, config: str | None = None, flag: str = "--dataset") -> dict[str, Dataset]:
+    """Open all splits of a data set.
+
+    Args:
+        source: as :func:`open_dataset` takes it; files of a folder that are called like splits (``train.tsv``,
+            ``dev.tsv``) are read as single files are, so that quotation marks in tab-separated ones are text.
+        config: which configuration to read of a data set that has several.
+        flag: that named it, for messages.
+
+    Returns:
+        Rows by name of the split; one table has the name ``""``.
+
+    Raises:
+        ValueError: as :func:`open_dataset`.
+    """
+    from datasets import Dataset
+
+    folder = Path(source)
+    if folder.is_dir() and config is None:
+        files = {path.stem.lower(): path for path in sorted(folder.iterdir()) if path.suffix in _FORMATS}
+        if named := {name: path for name, path in files.items() if name in PARTS}:
+            return {name: open_dataset(str(path), split=None) for name, path in named.items()}
+    loaded = _load(source, config, None, (flag, flag))
+    found = {"": loaded} if isinstance(loaded, Dataset) else {str(name): rows for name, rows in loaded.items()}
+    if not any(map(len, found.values())):
+        raise ValueError(f"{source} has no rows.")
+    return found
+
+
+def _load(source: str, config: str | None, split: str | None, flags: tuple[str, str]) -> Dataset | DatasetDict:
+    """What `datasets` makes of a source, or an error that says what is wrong with it."""
+    from datasets.exceptions import DatasetsError
+
+    read = _reader(source, config, split, flags)
+    try:
+        return read()
+    except (DatasetsError, OSError, ValueError, csv.Error) as error:
+        raise ValueError(_why_unreadable(source, error, flags)) from error
 
 
 def _one_of(splits: DatasetDict, source: str, wanted: str | None, prefer: Sequence[str], flag: str) -> Dataset:

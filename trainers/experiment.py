@@ -33,7 +33,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from transformers import TrainingArguments
 
-from hf_fairness.arguments import BenchmarkArguments, DataArguments, HeldOutArguments, LabelArguments, read_sweep
+from hf_fairness.arguments import (
+    BenchmarkArguments,
+    DataArguments,
+    HeldOutArguments,
+    LabelArguments,
+    UtilityArguments,
+    read_sweep,
+)
 from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import (
     Arm,
@@ -390,12 +397,14 @@ def sweepable(arguments: Any, config: Any) -> list[str]:
     own -= {each.name for each in fields(TrainingArguments)}
     both = [*(fields(config) if is_dataclass(config) else ()), *fields(arguments)]
     both.sort(key=lambda each: each.name not in own)  # those of the method first: a message shows the first few
-    kinds = ("int", "float", "bool", "str")
+    scalars = ("int", "float", "bool", "str")
     hidden = {"seed", "n_seeds", "resume", "control", "license", "name", "show_texts", "output_dir", "sweep", "demo"}
-    opened = (*fields(DataArguments), *fields(HeldOutArguments), *fields(LabelArguments), *fields(BenchmarkArguments))
-    hidden |= {each.name for each in opened} - {"max_rows"}
+    kinds = (DataArguments, HeldOutArguments, LabelArguments, BenchmarkArguments, UtilityArguments)
+    hidden |= {each.name for kind in kinds for each in fields(kind)} - {"max_rows"}
     names = [
-        each.name for each in both if any(kind in str(each.type) for kind in kinds) and "list" not in str(each.type)
+        each.name
+        for each in both
+        if any(scalar in str(each.type) for scalar in scalars) and "list" not in str(each.type)
     ]
     return [name for name in names if name not in hidden and not name.startswith(("hub_", "push_", "report_", "log"))]
 

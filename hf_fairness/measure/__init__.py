@@ -23,6 +23,8 @@ from hf_fairness.measure.encoder.seat import seat
 from hf_fairness.measure.encoder.seat_sensitivity import seat_sensitivity
 from hf_fairness.measure.encoder.seat_templates import seat_templates
 from hf_fairness.measure.encoder.stimuli import available_tests
+from hf_fairness.measure.encoder.transfer import TransferTask, transfer
+from hf_fairness.measure.encoder.transfer_data import read_transfer_task
 from hf_fairness.measure.encoder.utility import similarity_structure, sts
 from hf_fairness.measure.language_model.crows_pairs import crows_pairs, read_crows_pairs
 from hf_fairness.measure.language_model.stereoset import read_stereoset, stereoset
@@ -40,6 +42,7 @@ __all__ = [
     "EncoderLearner",
     "Pairs",
     "TextLearner",
+    "TransferTask",
     "TranslationConfig",
     "WinoMTConfig",
     "anti_artefact_rows",
@@ -72,6 +75,7 @@ __all__ = [
     "read_must_she",
     "read_pairs",
     "read_stereoset",
+    "read_transfer_task",
     "read_translations",
     "read_winomt",
     "seat",
@@ -80,6 +84,7 @@ __all__ = [
     "similarity_structure",
     "stereoset",
     "sts",
+    "transfer",
     "translate",
     "translation_quality",
     "winomt",

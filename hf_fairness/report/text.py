@@ -123,11 +123,15 @@ def shown_name(value: Any) -> Any:
     """
     if not isinstance(value, (str, Path)):
         return value
-    names = [
-        Path(part).resolve().name if part and Path(part).exists() else display_name(part)
-        for part in str(value).split(",")
-    ]
-    return ",".join(names) if str(value).strip() else ""
+    return ",".join(map(_shown, str(value).split(","))) if str(value).strip() else ""
+
+
+def _shown(part: str) -> str:
+    """One source, or ``NAME=SOURCE``."""
+    if part and Path(part).exists():
+        return Path(part).resolve().name
+    name, equals, source = part.partition("=")
+    return f"{name}={_shown(source)}" if equals and source and "/" not in name else display_name(part)
 
 
 def setting_texts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

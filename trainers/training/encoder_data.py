@@ -15,10 +15,13 @@ def open_data(arguments: EncoderArguments, config: EncoderConfig) -> dict[str, A
     """Texts to train on, or variants of them, and what is measured on beside the built-in sets."""
     from hf_fairness.attributes import load_attribute
     from hf_fairness.trainers.training.benchmarks import open_benchmarks, read_benchmarks
+    from hf_fairness.trainers.training.utility import open_utility, read_utility
 
     attribute = load_attribute(arguments.attribute, language=arguments.language)
     groups, benchmarks = attribute.group_names, open_benchmarks(arguments)
     read_benchmarks(arguments, attribute, benchmarks)  # what is wrong with them is said at once
+    utility = open_utility(arguments)
+    read_utility(arguments, utility)
     rows = open_rows(arguments)
     ready = has_variants(rows, config.group_columns or groups, config.neutral_column) and not arguments.text_column
     return {
@@ -27,4 +30,5 @@ def open_data(arguments: EncoderArguments, config: EncoderConfig) -> dict[str, A
         "variants": open_variants(arguments.variants, groups),
         "sts_pairs": None if arguments.sts_pairs is None else open_dataset(arguments.sts_pairs),
         **benchmarks,
+        **utility,
     }

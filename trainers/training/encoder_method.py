@@ -17,12 +17,19 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, load_from_disk
 
-from hf_fairness.arguments import AuditArguments, BenchmarkArguments, DataArguments, ExperimentArguments
+from hf_fairness.arguments import (
+    AuditArguments,
+    BenchmarkArguments,
+    DataArguments,
+    ExperimentArguments,
+    UtilityArguments,
+)
 from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.encoders import RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit, built_in_variants
+from hf_fairness.measure.encoder.transfer import TransferTask
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_language_model
@@ -40,6 +47,7 @@ from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scor
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.given import SOURCE, Given
+from hf_fairness.trainers.training.utility import Transfer, read_utility
 from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
@@ -64,7 +72,7 @@ COUNTS = {
 
 
 @dataclass(kw_only=True)
-class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, DataArguments):
+class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, UtilityArguments, DataArguments):
     """What commands that change an encoder are told beside the settings of the training."""
 
     model_name_or_path: str = field(metadata={"help": "Encoder to mitigate: id on the Hub, or a local folder."})
@@ -100,6 +108,7 @@ class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, 
         """Check what can be checked without reading anything."""
         DataArguments.__post_init__(self)
         BenchmarkArguments.__post_init__(self)
+        UtilityArguments.__post_init__(self)
         self.check_experiment()
         if self.max_rows is not None and self.max_rows < 2:
             raise ValueError(f"max_rows is {self.max_rows}, expected 2 or more.")
@@ -231,6 +240,12 @@ class EncoderMethod(OpenedEncoder):
     def benchmarks(self) -> list[Items]:
         """The published benchmarks that were given, whether or not this model can be asked them."""
         found: list[Items] = self.once("benchmarks", lambda: read_benchmarks(self.arguments, self.attribute, self.data))
+        return found
+
+    @cached_property
+    def transfer_tasks(self) -> list[TransferTask]:
+        """The tasks for heads on frozen embeddings that were given."""
+        found: list[TransferTask] = self.once("transfer tasks", lambda: read_utility(self.arguments, self.data))
         return found
 
     def unasked(self) -> dict[str, str]:
@@ -367,9 +382,10 @@ class EncoderMethod(OpenedEncoder):
         )
 
     def sets(self) -> Sequence[EvalSet]:
-        """One audit, and the benchmarks that the model can be asked."""
+        """One audit, the benchmarks that the model can be asked, and the tasks that it must still be good for."""
         unasked = self.unasked()
-        return [Audit(self), *(Benchmark(self, items) for items in self.benchmarks if items.title not in unasked)]
+        benchmarks = (Benchmark(self, items) for items in self.benchmarks if items.title not in unasked)
+        return [Audit(self), *benchmarks, *(Transfer(self, task) for task in self.transfer_tasks)]
 
     def extras(self, found: Found) -> dict[str, Any]:
         """How many rows came to which part."""

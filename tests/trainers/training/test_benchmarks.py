@@ -23,6 +23,7 @@ from hf_fairness.trainers.ccd.method import CCDMethod
 from hf_fairness.trainers.training.benchmarks import CrowSPairs, StereoSet, open_benchmarks
 from hf_fairness.trainers.training.benchmarks import read_benchmarks as read
 from support.ccd_case import make_encoder
+from support.utility_case import write_tasks
 
 GENDER = load_attribute("gender")
 WORKS = ("sings", "reads", "cooks", "drives", "teaches", "paints", "digs", "sews", "runs", "swims", "codes", "heals")
@@ -146,7 +147,8 @@ def run(files, tmp_path_factory):
     encoder = make_encoder(out / "base", "BertForMaskedLM")
     flags = [word for name, file in files.items() for word in (f"--{name}", file)]
     flags += ["--dataset", "demo", "--max_rows", "96", "--n_samples", "50", "--n_bootstrap", "20", "--use_cpu"]
-    flags += ["--disable_tqdm", "True"]
+    flags += ["--disable_tqdm", "True", "--senteval_folds", "3", "--senteval"]
+    flags += [f"{name}={file}" for name, file in write_tasks(out).items()]
     with pytest.MonkeyPatch.context() as patch:
         module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
         patch.setattr(module, "built_in_tests", lambda attribute: [])
@@ -203,6 +205,22 @@ def test_gaps_are_paired_over_items(run):
             change[f"{key}_change_p_value"],
         )
     assert any("Blodgett" in limit for limit in result["record"].limits)
+
+
+@pytest.mark.whole
+def test_tasks_of_utility_stand_beside_them(run):
+    """In every command that changes an encoder; the report shows what was asked without the folders above it."""
+    result, _, out, _ = run
+    record = result["record"]
+    values = {measure.id: measure.values for measure in record.measures}
+    for name in ("utility/MRPC/accuracy", "utility/MRPC/f1", "utility/SICK-R/pearson", "utility/SICK-R/mse"):
+        assert set(values[name]) == {"before", "after"}
+    told = [np.load(out / f"scores_{arm}" / "task_MRPC.npz")["predicted"] for arm in ("after", "before")]
+    gap = next(gap for gap in record.gaps if gap.measure == "utility/MRPC/accuracy")
+    assert gap.difference == pytest.approx(
+        (told[0] == np.arange(20) % 2).mean() - (told[1] == np.arange(20) % 2).mean()
+    )
+    assert record.asked["senteval"] == ["mrpc=MRPC", "sick-r=sick.jsonl"]
 
 
 @pytest.mark.whole

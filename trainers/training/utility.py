@@ -1,0 +1,124 @@
+"""What a changed encoder must still be good for, as sets of an experiment: tasks and rows that the user names.
+
+A linear head on frozen embeddings does SentEval's tasks and SICK (:mod:`hf_fairness.measure.encoder.transfer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hf_fairness.arguments import UtilityArguments
+from hf_fairness.measure.encoder import transfer
+from hf_fairness.measure.encoder.transfer import TransferTask
+from hf_fairness.measure.encoder.transfer_data import known_task, read_transfer_task
+from hf_fairness.record import Measure, read_measures
+from hf_fairness.scores.transfer import (
+    CLASS_MEASURES,
+    SCORE_MEASURES,
+    class_changes,
+    relatedness_changes,
+)
+from hf_fairness.sources import open_splits
+from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
+
+if TYPE_CHECKING:
+    from hf_fairness.trainers.training.encoder_method import EncoderMethod
+
+#: Numbers of a task that stand for it; others are details.
+_HEADLINES = ("accuracy", "f1", "pearson", "cosine_spearman")
+
+
+def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
+    """Rows of the tasks that were named.
+
+    Returns:
+        ``senteval``: by name of the task its rows by split.
+
+    Raises:
+        ValueError: nothing of that name, or a task that is named twice.
+    """
+    found: dict[str, Any] = {}
+    for text in arguments.senteval or []:
+        name, _, source = text.partition("=")
+        title = known_task(name).title
+        if title in found:
+            raise ValueError(f"--senteval names {title} twice: give each task once.")
+        try:
+            found[title] = open_splits(source, flag="--senteval")
+        except ValueError as error:
+            raise ValueError(f"--senteval {name}: {error}") from error
+    return {"senteval": found} if found else {}
+
+
+def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> list[TransferTask]:
+    """The tasks that were given, checked before anything is trained.
+
+    Args:
+        arguments: say how many folds there are.
+        data: under ``senteval`` rows by name of the task, as
+            :func:`hf_fairness.measure.encoder.transfer_data.read_transfer_task` takes them.
+
+    Raises:
+        ValueError: rows that are none of that task, or fewer of a class than folds.
+    """
+    folds = arguments.senteval_folds
+    tasks = [read_transfer_task(name, rows, folds=folds) for name, rows in (data.get("senteval") or {}).items()]
+    for task in tasks:
+        transfer.check_folds(task, folds)
+    return tasks
+
+
+class Transfer(EvalSet):
+    """A task for a linear head on the frozen embeddings of every arm; arms are compared item by item."""
+
+    def __init__(self, method: EncoderMethod, task: TransferTask) -> None:
+        self.method, self.task = method, task
+        self.folds = method.arguments.senteval_folds
+        self.draws: dict[str, Any] = {"n_bootstrap": method.arguments.n_bootstrap, "seed": 0}
+        key = [method.base_key, method.opened_as, task.key, self.folds, self.draws]
+        super().__init__(task.name, CLASS_MEASURES if task.scale is None else SCORE_MEASURES, path="utility", key=key)
+
+    @property
+    def _file(self) -> str:
+        return f"task_{self.name}.npz"
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """Numbers of the task; what was told of each item stays in the folder."""
+        answers = transfer.ask(self.task, self.method.encoder(fitted), folds=self.folds, seed=0)
+        np.savez(folder / self._file, predicted=answers.predicted, cosines=answers.cosines)
+        return transfer.score(self.task, answers, **self.draws)
+
+    def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
+        """The numbers of the task, with how its rows are used."""
+        for key, what in self.declared.items():
+            yield from read_measures(
+                results,
+                {key: what},
+                path=self.path,
+                set_name=self.name,
+                extras={"majority": "most frequent class"} if key == "accuracy" else {},
+                sample=f"{len(self.task.measured):,} items; {self.task.told}",
+                detail=key not in _HEADLINES,
+            )
+
+    def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
+        """Paired differences of every number."""
+        (told, cosines), (before, old_cosines) = (self._told(each) for each in (one, other))
+        gold = self.task.gold[self.task.measured]
+        if self.task.scale is None:
+            found = class_changes(told, before, gold, positive=self.task.positive, seed=0)
+        else:
+            found = relatedness_changes(told, cosines, before, old_cosines, gold, **self.draws)
+        return {
+            key: {"difference_ci95": found[f"{key}_change_ci95"], "p_value": found[f"{key}_change_p_value"]}
+            for key in self.declared
+            if f"{key}_change" in found
+        }
+
+    def _told(self, scored: Scored) -> tuple[Any, Any]:
+        with np.load(scored.folder / self._file) as arrays:
+            return arrays["predicted"], arrays["cosines"]
