@@ -63,6 +63,12 @@ def test_a_column_is_erased_whatever_the_batch_and_the_format(eraser):
     assert set(made[0]["vector_erased_by"]) == {f"{type(eraser).__name__} {eraser.digest}"}
 
 
+@pytest.mark.whole
+def test_two_processes_map_what_one_does():
+    one, two = (rows().map(Erase("vector", AFFINE), batched=True, num_proc=n) for n in (None, 2))
+    assert one["vector_erased"][:] == two["vector_erased"][:]
+
+
 def test_the_covariance_of_the_mapped_column_is_0():
     made = np.array(rows().map(Erase("vector", AFFINE), batched=True)["vector_erased"][:])
     one_hot = np.eye(2)[LABELS] - 0.5

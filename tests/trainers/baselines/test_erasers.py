@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
@@ -50,9 +51,13 @@ class Config(CCDConfig, SentenceDebiasSettings, RandomDirectionsSettings, INLPSe
 
 
 def make_rows() -> Dataset:
-    """72 texts in two versions, and a column that nobody asked for."""
+    """72 texts in two versions, and columns that nobody asked for."""
     rows = [
-        {"male": frame.format(job=job, who=pair[0]), "female": frame.format(job=job, who=pair[1]), "note": number}
+        {
+            **{group: frame.format(job=job, who=word) for group, word in zip(GROUPS, pair, strict=True)},
+            "third": frame.format(job=job, who="guard"),
+            "note": number,
+        }
         for number, (job, frame) in enumerate((job, frame) for job in JOBS for frame in FRAMES)
         for pair in [PAIRS[number % len(PAIRS)]]
     ]
@@ -104,6 +109,12 @@ def test_a_method_is_found_by_its_name_and_reads_settings_that_are_there(name):
     assert baseline(name).name == name
     assert not baseline(name).trains
     assert set(baseline(name).options) <= {each.name for each in fields(Config)}
+
+
+def test_leace_without_its_package_is_refused_before_the_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "concept_erasure", None)
+    with pytest.raises(ImportError, match=r"pip install \"hf-fairness\[erasure\]\""):
+        baseline("leace").check(None, None, None)
 
 
 @pytest.mark.whole
@@ -186,6 +197,25 @@ def test_other_encoders(kept, folder, tmp_path):
         if name == "leace":
             assert covariance(before, labels) > 1e-3
             assert covariance(after, labels) < 1e-5
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("name", "told"), [("leace", "rank"), ("sentence-debias", "n_directions"), ("inlp", "rounds")])
+def test_three_groups(name, told, tiny, tmp_path):
+    """Groups are columns, however many."""
+    rows = tiny.rows
+    config = replace(tiny.config, sentence_debias_directions=2)
+    given = replace(tiny, rows=rows, groups=(*GROUPS, "third"), config=config)
+    assert baseline(name).fit(given, tmp_path)[told] >= 2
+    labels = np.repeat(np.arange(3), len(rows))
+    texts = [text for group in given.groups for text in rows[group]]
+    before, after = (
+        given.original.encode(texts),
+        SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts),
+    )
+    worst = [max(covariance(each, (labels == group).astype(float)) for group in range(3)) for each in (before, after)]
+    assert worst[0] > 1e-3
+    assert worst[1] < (1e-5 if name == "leace" else worst[0])
 
 
 @pytest.fixture(scope="module")
