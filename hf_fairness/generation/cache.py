@@ -14,6 +14,8 @@ from typing import Any
 from hf_fairness.utils import FairnessWarning
 
 Record = dict[str, Any]
+#: Name of the file in the folder of a cache.
+FILE = "rewrites.jsonl"
 
 
 class RewriteCache:
@@ -23,14 +25,14 @@ class RewriteCache:
     is held while a line is written. What a killed writer left of a line is cut by the next one and never read.
 
     Args:
-        folder: where ``rewrites.jsonl`` stands or will stand; None keeps the records in memory only.
+        folder: where :data:`FILE` stands or will stand; None keeps the records in memory only.
 
     Raises:
         NotADirectoryError: ``folder`` is a file.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
-        self.path = None if folder is None else Path(folder) / "rewrites.jsonl"
+        self.path = None if folder is None else Path(folder) / FILE
         self._records: dict[str, Record] = {}
         self._read = 0
         if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
@@ -44,13 +46,13 @@ class RewriteCache:
         """The cache that a file of any name is, to be read.
 
         Args:
-            path: the file, or the folder that holds ``rewrites.jsonl``.
+            path: the file, or the folder that holds :data:`FILE`.
 
         Raises:
             FileNotFoundError: there is none.
         """
         cache = cls(None)
-        cache.path = Path(path) / "rewrites.jsonl" if Path(path).is_dir() else Path(path)
+        cache.path = rewrites_file(path)
         if not cache.path.is_file():
             raise FileNotFoundError(f"{cache.path} does not exist: there are no stored rewrites.")
         cache.refresh()
@@ -103,6 +105,11 @@ class RewriteCache:
             while written < len(line):
                 written += os.write(handle, line[written:])
             os.fsync(handle)
+
+
+def rewrites_file(path: str | os.PathLike[str]) -> Path:
+    """The file of finished rewrites that is meant by its own name or by that of its folder."""
+    return Path(path) / FILE if Path(path).is_dir() else Path(path)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from datasets import Dataset
 from hf_fairness.attributes import Attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.generation import stored_variants
+from hf_fairness.generation.cache import rewrites_file
 from hf_fairness.runs import content_key
 from hf_fairness.trainers.baselines.base import Baseline, Given
 from hf_fairness.trainers.ccd.method import train_ccd
@@ -71,7 +72,7 @@ class CCDLLM(Baseline):
 
     def files(self, config: Any) -> list[Path]:
         """The rewrites."""
-        return [Path(config.ccd_llm_cache)] if config.ccd_llm_cache else []
+        return [rewrites_file(config.ccd_llm_cache)] if config.ccd_llm_cache else []
 
     def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
         """Train with CCD on the rewrites of the rows."""

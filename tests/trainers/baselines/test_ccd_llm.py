@@ -53,6 +53,8 @@ def test_it_trains_on_the_rewrites_alone(given, tiny_bert, triples, cache, tmp_p
     method = baseline("ccd-llm")
     method.check(made.encoder, made.config, made.attribute)
     assert method.files(made.config) == [cache]
+    made.config.ccd_llm_cache = str(cache.parent)
+    assert method.files(made.config) == [cache]
     told = method.fit(made, tmp_path / "fit")
     assert told["rewrites"]["used"] == 57
     assert told["rewritten_by"] == {"writer": 57}
