@@ -78,6 +78,17 @@ def test_every_version_is_in_the_data_and_the_control_has_as_many_texts_of_each_
     assert source == source_texts(triples, variants, 0)[0] != source_texts(triples, variants, 1)[0]
 
 
+def test_three_groups_give_three_texts_of_each_row():
+    rows = Dataset.from_dict(
+        {"a": ["an a", "a ran"], "b": ["a b", "b ran"], "c": ["a c", "c ran"], "neutral": ["x", "y"]}
+    )
+    variants = read_variants(rows, groups=("a", "b", "c"))
+    ours = to_train_on(baseline("cda").texts_of(variants, ["an a", "c ran"], 0), variants, ["an a", "c ran"])
+    twin = to_train_on(baseline("continued").texts_of(variants, ["an a", "c ran"], 0), variants, ["an a", "c ran"])
+    assert ours.to_dict() == {"text": ["an a", "a b", "a c", "a ran", "b ran", "c ran"], "row": [0, 0, 0, 1, 1, 1]}
+    assert twin.to_dict() == {"text": ["an a"] * 3 + ["c ran"] * 3, "row": [0, 0, 0, 1, 1, 1]}
+
+
 def test_the_text_that_a_row_came_with_is_taken_where_it_is_known(triples):
     rows = triples.select(range(4)).add_column("source_text", ["he and she said so", None, "", "she and he said so"])
     rows = rows.add_column("has_terms", [True, True, True, False])
