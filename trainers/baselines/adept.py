@@ -79,6 +79,7 @@ class ADEPTF(HiddenStateMethod):
     """
 
     name = "adept"
+    control = "continued"
     prefix = "adept"
     title = "ADEPT-F (Yang et al. 2023)"
     about = "trained to have neutral words as near to the prototype of one group as of another (ADEPT-F)"

@@ -30,6 +30,9 @@ class Baseline(ABC):
         seeded: whether another seed gives another model.
         same_tokens: whether it changes embeddings of texts alone, so that a masked-language-model head says of tokens
             what it said before.
+        control: the arm that it is held against beside the original: the same without what the method is for, or as
+            near to that as there is; empty for none.
+        is_control: whether it is such an arm, of which nothing is claimed.
     """
 
     name: ClassVar[str]
@@ -39,6 +42,8 @@ class Baseline(ABC):
     trains: ClassVar[bool] = True
     seeded: ClassVar[bool] = True
     same_tokens: ClassVar[bool] = False
+    control: ClassVar[str] = ""
+    is_control: ClassVar[bool] = False
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:  # noqa: B027
         """Refuse a model, settings or groups that it cannot work with, before anything is trained.

@@ -14,6 +14,7 @@ class CCD(Baseline):
     """Content-conditional debiasing, ours."""
 
     name = "ccd"
+    control = "control"
     title = "CCD (Deng et al. 2024)"
     about = (
         "trained with content-conditional debiasing (CCD, Deng et al. 2024) to keep equal distances between the "

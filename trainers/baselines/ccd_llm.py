@@ -53,6 +53,7 @@ class CCDLLM(Baseline):
     """
 
     name: ClassVar[str] = "ccd-llm"
+    control: ClassVar[str] = "control"
     title: ClassVar[str] = "CCD on rewrites by a language model (Deng et al. 2024)"
     about: ClassVar[str] = "trained with content-conditional debiasing on versions that a language model wrote"
     options: ClassVar[tuple[str, ...]] = ("ccd_llm_cache", "beta", "bias_weight", "rho", "keep_dropout")

@@ -22,6 +22,8 @@ class CDA(Continued):
     """
 
     name: ClassVar[str] = "cda"
+    control: ClassVar[str] = "continued"
+    is_control: ClassVar[bool] = False
     title: ClassVar[str] = "CDA, continued training (Webster et al. 2020)"
     about: ClassVar[str] = "trained on with what makes encoders, on the versions of each text about all groups"
 

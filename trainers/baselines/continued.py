@@ -83,6 +83,7 @@ class Continued(Baseline):
     """
 
     name: ClassVar[str] = "continued"
+    is_control: ClassVar[bool] = True
     title: ClassVar[str] = "continued training (control of CDA and dropout)"
     about: ClassVar[str] = "trained on with what makes encoders, on the texts as they are"
     options: ClassVar[tuple[str, ...]] = ("cda_objective", "cda_temperature", "cda_learning_rate")

@@ -79,6 +79,7 @@ class DPCE(HiddenStateMethod):
     """
 
     name = "dpce"
+    control = "continued"
     prefix = "dpce"
     title = "DPCE (Kaneko and Bollegala 2021)"
     about = "trained to have neutral words at right angles to the mean hidden states of the groups' words (DPCE)"

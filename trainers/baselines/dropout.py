@@ -49,6 +49,8 @@ class Dropout(Continued):
     """
 
     name: ClassVar[str] = "dropout"
+    control: ClassVar[str] = "continued"
+    is_control: ClassVar[bool] = False
     title: ClassVar[str] = "raised dropout (Webster et al. 2020)"
     about: ClassVar[str] = "trained on with what makes encoders, on the texts as they are, with dropout raised"
     options: ClassVar[tuple[str, ...]] = (*Continued.options, "dropout_hidden", "dropout_attention")

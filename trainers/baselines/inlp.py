@@ -43,6 +43,7 @@ class INLP(ErasingBaseline):
     """
 
     name = "inlp"
+    control = "random-directions"
     title = "INLP (Ravfogel et al. 2020)"
     about = (
         "followed by a layer that takes out the directions of linear probes for the group, one after another until a "

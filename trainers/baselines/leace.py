@@ -22,6 +22,7 @@ class LEACE(ErasingBaseline):
     """
 
     name = "leace"
+    control = "random-directions"
     title = "LEACE (Belrose et al. 2023)"
     about = (
         "followed by an affine layer behind which vectors and groups do not covary on the training rows; nothing is "

@@ -43,6 +43,7 @@ class SentenceDebias(ErasingBaseline):
     """
 
     name = "sentence-debias"
+    control = "random-directions"
     title = "SentenceDebias (Liang et al. 2020)"
     about = (
         "followed by a layer that takes out the directions in which versions of a text about each group differ; "
@@ -70,6 +71,7 @@ class RandomDirections(ErasingBaseline):
     """
 
     name = "random-directions"
+    is_control = True
     title = "random directions (control of projections)"
     about = "followed by a layer that takes out directions drawn at random; nothing is trained"
     options = ("random_directions",)

@@ -2,7 +2,7 @@
 
 A claim says of one method and one measure what the publication of a method says of it: that it *lowers* a measure of
 bias (or what a probe can read), or that it *keeps* a measure of utility. It is held against the original model and,
-where there is one, against the control, whose training lacks the method:
+where there is one, against its control, which lacks what the method is for:
 
 * "lowers" stands where the measure is nearer to its ideal than the original's and than the control's; it falls where
   it is further from it than either.
@@ -50,7 +50,7 @@ class Claim:
         measure: id of the measure; ``title``: in words.
         says: ``"lowers"`` or ``"keeps"``.
         gain: how much nearer to the ideal than the original's; negative: further from it.
-        over_control: the same against the control; None without one.
+        over_control: the same against its control; None without one.
         p_value: of the direction in which the claim points, adjusted by Holm over all claims; None: no interval.
         status: what became of it.
     """
@@ -140,18 +140,19 @@ def _cost(value: Value, measure: Measure) -> float:
     return cost(value.value, measure.ideal, measure.direction)
 
 
-def claims(seeds: Sequence[Record], *, margin: float) -> list[Claim]:
+def claims(seeds: Sequence[Record], controls: Mapping[str, str], *, margin: float) -> list[Claim]:
     """Every claim of every method, with Holm's adjustment over all of them.
 
     Args:
         seeds: one record per seed, of the same arms and measures.
+        controls: by name of a method that of its control; of controls themselves nothing is claimed.
         margin: what of a measure of utility may be lost so that it counts as kept.
 
     Returns:
         Claims by measure in the order of the record, then by arm.
     """
-    first = seeds[0]
-    original, control = (first.arm(role) for role in ("original", "control"))
+    first, by_name = seeds[0], {arm.name: arm for arm in seeds[0].arms}
+    original = first.arm("original")
     assert original is not None
     found: list[tuple[Claim, float | None, bool]] = []
     for measure in first.measures:
@@ -159,9 +160,10 @@ def claims(seeds: Sequence[Record], *, margin: float) -> list[Claim]:
         if measure.kind not in CLAIMS or measure.detail or measure.part != "test" or unjudged:
             continue
         for arm in first.arms:
-            if arm.role == "original" or (against := _gain(seeds, measure, arm, original)) is None:
+            if arm.role in ("original", "control") or (against := _gain(seeds, measure, arm, original)) is None:
                 continue
-            over = _gain(seeds, measure, arm, control) if control is not None and arm is not control else None
+            control = by_name.get(controls.get(arm.name, ""))
+            over = None if control is None else _gain(seeds, measure, arm, control)
             says = CLAIMS[measure.kind]
             p_value, stands = _points(says, against, over, margin)
             if says == "lowers" and abs(against.mean) < measure.noise:
@@ -251,8 +253,8 @@ def league_table(
     return Table(
         "League table",
         tuple(rows),
-        "✓ the claim stands: bias (or what a probe reads) is lower than the original's and the control's; of utility "
-        f"less than {margin:g} is lost. ✗ it falls: the measure is further from its ideal than one of them, or more is "
+        "✓ the claim stands: bias (or what a probe reads) is lower than that of the original and of the method's "
+        f"control; of utility less than {margin:g} is lost. ✗ it falls: the measure is further from its ideal than one of them, or more is "
         "lost. ? cannot be decided at this n. Holm over all claims of the table; brackets: 95 % intervals over seeds "
         "and items. Time is that of the making, memory the most that the process grew by meanwhile.",
     )

@@ -19,7 +19,7 @@ from datasets import Dataset
 from hf_fairness.encoders import BaseEncoder, RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit
 from hf_fairness.measure.model_keys import source_key
-from hf_fairness.record import Arm, Record
+from hf_fairness.record import Arm, Record, Role
 from hf_fairness.report.audit_record import audit_changes
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import content_key
@@ -149,17 +149,27 @@ class CompareMethod(EncoderMethod):
     def arms(self) -> Sequence[Plan]:
         """The original, the control of CCD, the methods, then further models; all are held against the main one too."""
         plans = [Plan(Arm(_BEFORE, "none", "original", self.base_name))]
-        against: tuple[str, ...] = (_BEFORE,)
         if self.arguments.with_control and "ccd" in self.methods:
             plans.append(Plan(Arm(CONTROL, CONTROL, "control", ABOUT_CONTROL), ("ccd",), (_BEFORE,)))
-            against = (_BEFORE, CONTROL)
-        rivals = (*against, self.main) if self.main in self.methods else against
         for name, method in self.methods.items():
-            arm = Arm(name, method.title, "method" if name == self.main else "rival", method.about)
-            plans.append(Plan(arm, (), against if name == self.main else rivals))
+            role: Role = "method" if name == self.main else "control" if method.is_control else "rival"
+            plans.append(Plan(Arm(name, method.title, role, method.about), (), (_BEFORE, *self._held_against(name))))
         for name, model in self.further.items():
-            plans.append(Plan(Arm(name, name, "rival", f"{shown_name(model)}, as it was published"), (), rivals))
+            about = f"{shown_name(model)}, as it was published"
+            plans.append(Plan(Arm(name, name, "rival", about), (), (_BEFORE, *self._held_against(name))))
         return plans
+
+    @property
+    def controls(self) -> dict[str, str]:
+        """The control of each method that has one among the arms."""
+        there = {CONTROL} if self.arguments.with_control and "ccd" in self.methods else set()
+        there |= {name for name, method in self.methods.items() if method.is_control}
+        return {name: method.control for name, method in self.methods.items() if method.control in there}
+
+    def _held_against(self, name: str) -> tuple[str, ...]:
+        """Its control, and the main method."""
+        others = (self.controls.get(name, ""), self.main if self.main in self.methods else "")
+        return tuple(other for other in dict.fromkeys(others) if other not in ("", name))
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """The original, a further model, or a method's stage."""
@@ -175,7 +185,7 @@ class CompareMethod(EncoderMethod):
         method = baseline("ccd") if name == CONTROL else self.methods[name]
         stop = fitted["ccd"].training["kept_step"] if name == CONTROL else None
         inputs = [self.base_key, self.opened_as, self.run.key("variants"), stop, type(method).__qualname__]
-        inputs += [{option: getattr(self.config, option) for option in method.options}]
+        inputs += [{option: getattr(self.config, option) for option in method.options}, *method.files(self.config)]
         if method.trains:
             inputs.append({key: value for key, value in self.settings.items() if key not in self._options})
         if method.seeded:
@@ -241,7 +251,7 @@ class CompareMethod(EncoderMethod):
     def conclude(self, record: Record, seeds: Sequence[Record], found: Found) -> tuple[Record, dict[str, Any]]:
         """The league table, the picture of bias against utility, and the claims as values."""
         margin = self.arguments.utility_margin
-        made = claims(seeds, margin=margin)
+        made = claims(seeds, self.controls, margin=margin)
         costs = {name: one.training["cost"] for name, one in found.fitted.items() if "cost" in one.training}
         ids = {measure.id for measure in record.measures}
         sets = [HELD_OUT, *self.data["variants"], "built-in"]
