@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from hf_fairness.trainers.baselines import BASELINES
 from hf_fairness.trainers.baselines.adept import ADEPTSettings
@@ -23,6 +24,8 @@ ORIGINAL, CONTROL = "none", "control"
 @dataclass(kw_only=True)
 class CompareArguments(EncoderArguments):
     """What `hf-fairness compare` is told beside the settings of the trainings."""
+
+    RANGES: ClassVar = {"utility_margin": (0.0, 1.0)}
 
     model_name_or_path: str = field(metadata={"help": "Encoder that all methods begin with: Hub id or local folder."})
     models: list[str] | None = field(

@@ -256,7 +256,7 @@ def league_table(
         "✓ the claim stands: bias (or what a probe reads) is lower than that of the original and of the method's "
         f"control; of utility less than {margin:g} is lost. ✗ it falls: the measure is further from its ideal than one "
         "of them, or more is lost. ? cannot be decided at this n. Holm over all claims of the table; brackets: 95 % "
-        "intervals over seeds and items. Time is that of the making, memory the most that the process grew by meanwhile.",
+        "intervals over seeds and items. Time: of the making; memory: the most that the process grew by meanwhile.",
     )
 
 
