@@ -28,7 +28,7 @@ from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncode
 class ADEPTSettings:
     """What ADEPT-F is told beside what every training is."""
 
-    RANGES: ClassVar = {"adept_weight": (0.0, 1e6)}
+    RANGES: ClassVar = {"adept_weight": (0.0, 1e6), "adept_learning_rate": (None, 1e6)}
 
     adept_layers: str = field(
         default="all",

@@ -30,7 +30,7 @@ _LEVELS = ("token", "sentence")
 class DPCESettings:
     """What DPCE is told beside what every training is."""
 
-    RANGES: ClassVar = {"dpce_alpha": (0.0, 1e6), "dpce_beta": (0.0, 1e6)}
+    RANGES: ClassVar = {"dpce_alpha": (0.0, 1e6), "dpce_beta": (0.0, 1e6), "dpce_learning_rate": (None, 1e6)}
 
     dpce_level: str = field(
         default="token",
