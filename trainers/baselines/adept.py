@@ -28,7 +28,7 @@ from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncode
 class ADEPTSettings:
     """What ADEPT-F is told beside what every training is."""
 
-    RANGES: ClassVar = {"adept_weight": (0.0, 1e6), "adept_learning_rate": (None, 1e6)}
+    RANGES: ClassVar = {"adept_weight": (0.0, 1e6), "adept_learning_rate": (0.0, 1.0)}
 
     adept_layers: str = field(
         default="all",
@@ -40,7 +40,7 @@ class ADEPTSettings:
         default=None,
         metadata={
             "help": "ADEPT: file of neutral words, one a line. Default: occupations and the words of SEAT's tests 6 to "
-            "8."
+            "8; where fewer than ten texts hold one, all tokens."
         },
     )
     adept_rho: str = field(

@@ -30,7 +30,7 @@ _LEVELS = ("token", "sentence")
 class DPCESettings:
     """What DPCE is told beside what every training is."""
 
-    RANGES: ClassVar = {"dpce_alpha": (0.0, 1e6), "dpce_beta": (0.0, 1e6), "dpce_learning_rate": (None, 1e6)}
+    RANGES: ClassVar = {"dpce_alpha": (0.0, 1e6), "dpce_beta": (0.0, 1e6), "dpce_learning_rate": (0.0, 1.0)}
 
     dpce_level: str = field(
         default="token",
@@ -46,7 +46,7 @@ class DPCESettings:
         default=None,
         metadata={
             "help": "DPCE: file of neutral words to debias, one a line. Default: occupations and the words of SEAT's "
-            "tests 6 to 8; at the level of sentences all neutral texts."
+            "tests 6 to 8, and where fewer than ten texts hold one, or at the level of sentences, all tokens."
         },
     )
     dpce_alpha: float = field(default=0.2, metadata={"help": "DPCE: weight of the right angles (paper: .2)."})

@@ -202,6 +202,21 @@ def test_a_learning_rate_of_its_own_and_a_fixed_width(tmp_path, tiny_bert, tripl
     assert {entry["learning_rate"] for entry in told["history"] if "loss" in entry} == {1e-4}
 
 
+def test_smaller_batches_that_add_up_and_recomputed_layers_change_nothing(tmp_path, tiny_bert, triples):
+    """Of ADEPT-F each micro-batch has its own neighbours, so DPCE is what can be held against itself."""
+    rows, losses = triples.select(range(32)), {}
+    for way, more in (
+        ("plain", {}),
+        ("accumulated", {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 8}),
+        ("recomputed", {"activation_checkpointing": True}),
+    ):
+        told = baseline("dpce").fit(given_of(tiny_bert, rows, None, tmp_path / way, **more), tmp_path / way)
+        losses[way] = [(entry["loss"], entry["loss_bias"]) for entry in told["history"] if "loss" in entry]
+        assert len(losses[way]) == 2
+    for way in ("accumulated", "recomputed"):
+        np.testing.assert_allclose(losses[way], losses["plain"], rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_three_groups_train(tmp_path, name):
     frames = ["the {job} said that {they} was tired", "as a {job} {they} earns a good salary"]

@@ -74,6 +74,26 @@ def test_words_that_the_tokenizer_does_not_know_are_not_taken():
     assert sentence.words == (("nurse", (4,)),)
 
 
+def test_tokens_that_begin_with_the_space_before_a_word():
+    """As in RoBERTa: pieces of bytes, the space belongs to the word behind it."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = [*pre_tokenizers.ByteLevel.alphabet()]
+    pieces = {piece: i for i, piece in enumerate(["<s>", "<unk>", *sorted(letters), "he", "Ġhe"])}
+    bpe = Tokenizer(models.BPE(pieces, [("h", "e"), ("Ġ", "he")], unk_token="<unk>"))
+    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, unk_token="<unk>", model_max_length=64)
+    (sentence,) = read_sentences(tokenizer, ["Then he saw Mo, he"], finder(["he", "mo"]))
+    spelled = [
+        (word, tokenizer.convert_ids_to_tokens([sentence.inputs["input_ids"][place] for place in places]))
+        for word, places in sentence.words
+    ]
+    assert spelled[0] == spelled[2] == ("he", ["Ġhe"])
+    assert spelled[1][0] == "mo"
+    assert [piece for piece in spelled[1][1] if piece != "Ġ"] == ["M", "o"]
+
+
 def test_mean_states_are_those_of_a_loop():
     model, tokenizer = tiny_bert(PIECES, seed=3)
     texts = ["the nurse is tired", "a plumber and the nurse", "she is a nurse and she is tired very very very tired"]
