@@ -5,7 +5,7 @@
 
 Needs the third-party data in ../shared beside the project. all-MiniLM-L6-v2 is changed by every method with the same
 variants of news sentences, and measured on variants that our rules did not make (Winogender, GrepBiasIR), on held-out
-news, by association tests, probes, ranking of documents, and on what it is still good for (STS-B, similarity
+news, by association tests, probes, ranking of documents, and on what it is still good for (STS-B, SICK-R, similarity
 structure). `hf_fairness.trainers.run_compare` does it all; this module names the data. No text is written anywhere.
 """
 
@@ -24,6 +24,7 @@ from hf_fairness.demo import minilm_path
 from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
 from hf_fairness.record import plain
 from hf_fairness.report.markdown import markdown_table
+from hf_fairness.sources import open_splits
 from hf_fairness.trainers import CompareArguments, CompareConfig, run_compare
 
 FILE = RESULTS / "compare_quality.json"
@@ -74,6 +75,7 @@ def study(folder: Path, *, quick: bool = False) -> dict[str, Any]:
         variants={"Winogender": variants(winogender()), "GrepBiasIR": variants(grep_biasir())},
         sts_pairs=stsb_dev(),
         bias_ir=read_grep_biasir(DATA / "grep_biasir"),
+        senteval={"SICK-R": open_splits(str(DATA / "sick" / "sick_train_trial.tsv"), flag="SICK-R")},
     )
     record = result["record"]
     league = record.tables[0]
