@@ -134,3 +134,39 @@ def test_words_behind_the_model_are_further_models():
         further=module.COMMAND.further,
     )
     assert (found[0].model_name_or_path, found[0].models) == ("demo-a", ["demo-b", "demo-c"])
+
+
+@pytest.fixture(scope="module")
+def every(without_seat, tmp_path_factory):
+    """All methods that a masked language model allows."""
+    folder = tmp_path_factory.mktemp("every")
+    model = make_encoder(folder / "model", "BertForMaskedLM")
+    short = ["--max_steps", "2", "--learning_rate", "1e-3", "--disable_tqdm", "True", "--report_to", "none"]
+    return command("compare")([model, *WORDS, *short, "--publish", "leace", "--output_dir", str(folder / "out")])
+
+
+@pytest.mark.whole
+def test_without_names_all_methods_that_can_work_are_compared_and_the_others_are_named(every):
+    from hf_fairness.trainers.baselines import BASELINES
+
+    record = every["record"]
+    assert {arm.name for arm in record.arms} == {"before", "control", *BASELINES} - {"ccd-llm"}
+    assert any(text.startswith("ccd-llm: ccd-llm needs finished rewrites") for text in record.not_measured)
+    assert {arm.name for arm in record.arms if arm.role == "control"} == {"control", "continued", "random-directions"}
+    pairs = {(gap.arm, gap.against) for gap in record.gaps}
+    controls = {"ccd": "control", "cda": "continued", "dropout": "continued", "dpce": "continued", "adept": "continued"}
+    controls |= dict.fromkeys(("sentence-debias", "inlp", "leace"), "random-directions")
+    assert set(controls.items()) <= pairs
+    assert record.arm("method").name == "leace"
+
+
+@pytest.mark.whole
+def test_every_model_opens_with_sentence_transformers_alone(every):
+    from sentence_transformers import SentenceTransformer
+
+    folders = sorted(every["model"].parent.glob("fit_*/model"))
+    assert len(folders) == len(every["record"].arms) - 1
+    for folder in folders:
+        vectors = SentenceTransformer(str(folder), device="cpu").encode(["She sings.", "He sings."])
+        assert vectors.shape[0] == 2
+    assert len(SentenceTransformer(str(every["model"]), device="cpu")) > 2  # the layer of LEACE is there
