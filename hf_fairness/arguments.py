@@ -13,6 +13,8 @@ from typing import Any
 
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
+#: Tasks of GLUE that are fine-tuned on, of Deng et al. 2024, tables 4 and 5.
+GLUE_TASKS = ("sst2", "mrpc", "rte", "wnli")
 #: Of the names that can be swept a message shows so many.
 SHOWN_NAMES = 20
 
@@ -257,12 +259,41 @@ class UtilityArguments:
         metadata={"help": "Folds of each cross-validation of these heads; SentEval's published numbers have 10."},
     )
 
+    glue_tasks: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Fine-tune a copy of every arm on these tasks of GLUE and report its accuracy on their development "
+            "rows: sst2, mrpc, rte, wnli."
+        },
+    )
+    glue_data: str = field(
+        default="nyu-mll/glue",
+        metadata={
+            "help": "Where these tasks are: a folder with a folder for each, such as MRPC with train.tsv and dev.tsv, "
+            "or a data set with a configuration for each."
+        },
+    )
+    glue_max_rows: int | None = field(
+        default=None, metadata={"help": "Fine-tune on at most so many rows of a task, the same for all arms."}
+    )
+    glue_epochs: float = field(default=3.0, metadata={"help": "Epochs of each fine-tuning."})
+    glue_learning_rate: float = field(default=2e-5, metadata={"help": "Learning rate of each fine-tuning."})
+    glue_batch_size: int = field(default=32, metadata={"help": "Rows of a step of each fine-tuning, per device."})
+
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
 
         Raises:
-            ValueError: fewer than two folds, or a task that names no source.
+            ValueError: fewer than two folds, a task that names no source, one that is not among the four, or a number
+                that no training can have.
         """
+        if strange := next((name for name in self.glue_tasks or [] if name.lower() not in GLUE_TASKS), None):
+            raise ValueError(f"--glue_tasks holds {strange!r}, expected some of {', '.join(GLUE_TASKS)}.")
+        for name, least in (("glue_epochs", 0.0), ("glue_learning_rate", 0.0), ("glue_batch_size", 0)):
+            if getattr(self, name) <= least:
+                raise ValueError(f"--{name} is {getattr(self, name)}, expected more than 0.")
+        if self.glue_max_rows is not None and self.glue_max_rows < 2:
+            raise ValueError(f"--glue_max_rows is {self.glue_max_rows}, expected 2 or more.")
         if self.senteval_folds < 2:
             raise ValueError(f"--senteval_folds is {self.senteval_folds}, expected 2 or more.")
         for text in self.senteval or []:

@@ -267,6 +267,9 @@ class Method:
         """What the arms are measured on."""
         raise NotImplementedError
 
+    def train_to_measure(self, fitted: Fitted) -> None:
+        """Stages of an arm that its sets read, where measuring takes a training on all processes."""
+
     def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
         """Results of an arm by name of the set; a method may make outputs here that several sets read."""
         return {each.name: each.score(fitted, folder) for each in sets}
@@ -438,6 +441,7 @@ def _trial(method: Method) -> Found:
         logger.info("Model %d of %d: %s", place, len(needs), found.plans[name].arm.title)
         found.fitted[name] = method.fit(name, found.fitted)
         if sets:
+            method.train_to_measure(found.fitted[name])
             scored[name] = _score(method, found.fitted[name], sets)
     found.fitted = {name: found.fitted[name] for name in found.plans}
     for each in sets:

@@ -26,3 +26,12 @@ def write_tasks(folder: Path) -> dict[str, str]:
     scored = {**pairs(60), "score": [1.0 + place % 5 for place in range(60)]}
     Dataset.from_dict(scored).to_json(str(folder / "sick.jsonl"))
     return {"mrpc": str(mrpc), "sick-r": str(folder / "sick.jsonl")}
+
+
+def write_glue(folder: Path) -> str:
+    """A folder of GLUE with RTE alone."""
+    rte = folder / "RTE"
+    rte.mkdir(parents=True)
+    Dataset.from_dict(pairs(48)).to_csv(str(rte / "train.csv"))
+    Dataset.from_dict(pairs(24, 100)).to_csv(str(rte / "dev.csv"))
+    return str(folder)

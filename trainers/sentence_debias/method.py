@@ -54,7 +54,7 @@ def run_sentence_debias(
         arguments: model, attribute and what to run.
         config: number of directions; ``config.output_dir`` holds all stages.
         rows: texts, or rows that hold variants already.
-        data: ``text_column``, ``variants``, ``sts_pairs``, ``bias_ir``, ``senteval``; see
+        data: ``text_column``, ``variants``, ``sts_pairs``, ``bias_ir``, ``senteval``, ``glue``; see
             :func:`hf_fairness.trainers.run_ccd`.
 
     Returns:

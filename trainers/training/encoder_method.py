@@ -29,7 +29,6 @@ from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
 from hf_fairness.encoders import RememberingEncoder, as_encoder
 from hf_fairness.measure.audit import audit, built_in_variants
-from hf_fairness.measure.encoder.transfer import TransferTask
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_language_model
@@ -47,7 +46,8 @@ from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scor
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.given import SOURCE, Given
-from hf_fairness.trainers.training.utility import Transfer, read_utility
+from hf_fairness.trainers.training.glue import check_encoder, fine_tune_all
+from hf_fairness.trainers.training.utility import FineTuned, Transfer, UtilityTasks, read_utility
 from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
@@ -243,10 +243,29 @@ class EncoderMethod(OpenedEncoder):
         return found
 
     @cached_property
-    def transfer_tasks(self) -> list[TransferTask]:
-        """The tasks for heads on frozen embeddings that were given."""
-        found: list[TransferTask] = self.once("transfer tasks", lambda: read_utility(self.arguments, self.data))
+    def utility_tasks(self) -> UtilityTasks:
+        """The tasks for heads on frozen embeddings, and for fine-tuning, that were given."""
+        found: UtilityTasks = self.once("utility tasks", lambda: read_utility(self.arguments, self.data))
         return found
+
+    def train_to_measure(self, fitted: Fitted) -> None:
+        """A copy of an arm learns each task of GLUE, with the seed of the trial."""
+        tasks, a = self.utility_tasks.fine_tuned, self.arguments
+        if not tasks:
+            return
+        settings = {
+            "num_train_epochs": a.glue_epochs,
+            "learning_rate": a.glue_learning_rate,
+            "per_device_train_batch_size": a.glue_batch_size,
+            **{name: getattr(self.config, name) for name in ("seed", "use_cpu", "bf16", "fp16")},
+        }
+
+        def work(folder: Path) -> dict[str, int]:
+            opened = self.opened if fitted.model is None else open_encoder(str(fitted.model), self.config)
+            return fine_tune_all(opened.model, tasks, folder, settings, max_rows=a.glue_max_rows)
+
+        inputs = [fitted.key, [task.key for task in tasks], settings, a.glue_max_rows, self.config.world_size]
+        self.run.stage(f"glue_{fitted.name}", work, inputs=inputs, collective=True, keep_partial=True)
 
     def unasked(self) -> dict[str, str]:
         """Benchmarks that were given and cannot be measured, with the reason."""
@@ -266,6 +285,8 @@ class EncoderMethod(OpenedEncoder):
         rows, column, given = self.data["rows"], self.data["text_column"], self.data["variants"]
         for title, why in self.unasked().items():
             logger.warning("%s is not measured: %s.", title, why)
+        if self.utility_tasks.fine_tuned:
+            check_encoder(self.opened.model)
 
         def work(folder: Path) -> dict[str, int]:
             logger.info("Variants: reading %s rows of %s", f"{len(rows):,}", self.arguments.dataset)
@@ -385,7 +406,9 @@ class EncoderMethod(OpenedEncoder):
         """One audit, the benchmarks that the model can be asked, and the tasks that it must still be good for."""
         unasked = self.unasked()
         benchmarks = (Benchmark(self, items) for items in self.benchmarks if items.title not in unasked)
-        return [Audit(self), *benchmarks, *(Transfer(self, task) for task in self.transfer_tasks)]
+        tasks = self.utility_tasks
+        heads = (Transfer(self, task) for task in tasks.frozen)
+        return [Audit(self), *benchmarks, *heads, *(FineTuned(self, task) for task in tasks.fine_tuned)]
 
     def extras(self, found: Found) -> dict[str, Any]:
         """How many rows came to which part."""

@@ -1,11 +1,13 @@
 """What a changed encoder must still be good for, as sets of an experiment: tasks and rows that the user names.
 
-A linear head on frozen embeddings does SentEval's tasks and SICK (:mod:`hf_fairness.measure.encoder.transfer`).
+A linear head on frozen embeddings does SentEval's tasks and SICK (:mod:`hf_fairness.measure.encoder.transfer`); a
+fine-tuned copy does those of GLUE (:mod:`hf_fairness.trainers.training.glue`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +16,30 @@ import numpy as np
 from hf_fairness.arguments import UtilityArguments
 from hf_fairness.measure.encoder import transfer
 from hf_fairness.measure.encoder.transfer import TransferTask
-from hf_fairness.measure.encoder.transfer_data import known_task, read_transfer_task
+from hf_fairness.measure.encoder.transfer_data import known_task, plain_name, read_transfer_task
 from hf_fairness.record import Measure, read_measures
 from hf_fairness.scores.transfer import (
     CLASS_MEASURES,
     SCORE_MEASURES,
     class_changes,
+    class_scores,
     relatedness_changes,
 )
 from hf_fairness.sources import open_splits
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
+from hf_fairness.trainers.training.glue import answers_of
 
 if TYPE_CHECKING:
     from hf_fairness.trainers.training.encoder_method import EncoderMethod
+
+
+@dataclass(frozen=True)
+class UtilityTasks:
+    """The tasks that were given, for heads on frozen embeddings and for fine-tuning."""
+
+    frozen: tuple[TransferTask, ...] = ()
+    fine_tuned: tuple[TransferTask, ...] = ()
+
 
 #: Numbers of a task that stand for it; others are details.
 _HEADLINES = ("accuracy", "f1", "pearson", "cosine_spearman")
@@ -36,11 +49,12 @@ def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
     """Rows of the tasks that were named.
 
     Returns:
-        ``senteval``: by name of the task its rows by split.
+        ``senteval`` and ``glue``: by name of the task its rows by split.
 
     Raises:
         ValueError: nothing of that name, or a task that is named twice.
     """
+    glue = {name.lower(): _open_glue(name.lower(), arguments.glue_data) for name in arguments.glue_tasks or []}
     found: dict[str, Any] = {}
     for text in arguments.senteval or []:
         name, _, source = text.partition("=")
@@ -51,15 +65,25 @@ def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
             found[title] = open_splits(source, flag="--senteval")
         except ValueError as error:
             raise ValueError(f"--senteval {name}: {error}") from error
-    return {"senteval": found} if found else {}
+    return {name: rows for name, rows in (("senteval", found), ("glue", glue)) if rows}
 
 
-def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> list[TransferTask]:
+def _open_glue(name: str, source: str) -> dict[str, Any]:
+    """Rows of a task by split: of the folder that is called like it, or of the configuration."""
+    folders = [path for path in Path(source).iterdir() if path.is_dir()] if Path(source).is_dir() else []
+    own = next((path for path in folders if plain_name(path.name) == name), None)
+    try:
+        return open_splits(source, config=name, flag="--glue_data") if own is None else open_splits(str(own))
+    except ValueError as error:
+        raise ValueError(f"--glue_tasks {name} of --glue_data {source}: {error}") from error
+
+
+def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> UtilityTasks:
     """The tasks that were given, checked before anything is trained.
 
     Args:
         arguments: say how many folds there are.
-        data: under ``senteval`` rows by name of the task, as
+        data: under ``senteval`` and ``glue`` rows by name of the task, as
             :func:`hf_fairness.measure.encoder.transfer_data.read_transfer_task` takes them.
 
     Raises:
@@ -69,7 +93,10 @@ def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> list[T
     tasks = [read_transfer_task(name, rows, folds=folds) for name, rows in (data.get("senteval") or {}).items()]
     for task in tasks:
         transfer.check_folds(task, folds)
-    return tasks
+    glue = [read_transfer_task(name, rows, flag="--glue_tasks") for name, rows in (data.get("glue") or {}).items()]
+    if alone := next((task.name for task in glue if not len(task.test)), None):
+        raise ValueError(f"--glue_tasks {alone}: all rows are in one part. Give train and dev rows, such as dev.tsv.")
+    return UtilityTasks(tuple(tasks), tuple(glue))
 
 
 class Transfer(EvalSet):
@@ -81,6 +108,11 @@ class Transfer(EvalSet):
         self.draws: dict[str, Any] = {"n_bootstrap": method.arguments.n_bootstrap, "seed": 0}
         key = [method.base_key, method.opened_as, task.key, self.folds, self.draws]
         super().__init__(task.name, CLASS_MEASURES if task.scale is None else SCORE_MEASURES, path="utility", key=key)
+
+    @property
+    def how(self) -> str:
+        """How the rows are used, in words."""
+        return self.task.told
 
     @property
     def _file(self) -> str:
@@ -101,7 +133,7 @@ class Transfer(EvalSet):
                 path=self.path,
                 set_name=self.name,
                 extras={"majority": "most frequent class"} if key == "accuracy" else {},
-                sample=f"{len(self.task.measured):,} items; {self.task.told}",
+                sample=f"{len(self.task.measured):,} items; {self.how}",
                 detail=key not in _HEADLINES,
             )
 
@@ -122,3 +154,27 @@ class Transfer(EvalSet):
     def _told(self, scored: Scored) -> tuple[Any, Any]:
         with np.load(scored.folder / self._file) as arrays:
             return arrays["predicted"], arrays["cosines"]
+
+
+class FineTuned(Transfer):
+    """A task of GLUE that a copy of every arm was fine-tuned on; compared item by item as others are."""
+
+    def __init__(self, method: EncoderMethod, task: TransferTask) -> None:
+        super().__init__(method, task)
+        self.name = f"GLUE-{task.name}"
+
+    @property
+    def how(self) -> str:
+        """How the rows are used, in words."""
+        n = min(len(self.task.train), self.method.arguments.glue_max_rows or len(self.task.train))
+        return f"fine-tuned on {n:,} rows, measured on the development rows"
+
+    def key_for(self, arm: str) -> Any:
+        """The stage in which the arm was fine-tuned."""
+        return [self.task.key, self.method.run.key(f"glue_{arm}")]
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """Numbers of what the fine-tuned copy told."""
+        told = answers_of(self.task, self.method.run.folder(f"glue_{fitted.name}"))
+        np.savez(folder / self._file, predicted=told, cosines=np.array([]))
+        return class_scores(told, self.task.gold[self.task.measured], positive=self.task.positive)

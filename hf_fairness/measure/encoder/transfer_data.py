@@ -1,8 +1,8 @@
 """The reader of tasks for frozen embeddings: which columns they have, and how their rows are used.
 
-SentEval's tasks are known by name (MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC, SICK-E, SICK-R, STS-B), with the columns of
-the data sets in which they are published. A task of another name has ``label`` and either ``text`` (or ``sentence``) or
-a pair of texts.
+SentEval's tasks are known by name (MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC, SICK-E, SICK-R, STS-B), and RTE and WNLI of
+GLUE, with the columns of the data sets in which they are published. A task of another name has ``label`` and either
+``text`` (or ``sentence``) or a pair of texts.
 """
 
 from __future__ import annotations
@@ -64,18 +64,20 @@ _KNOWN = (
     Known("SST-2"),
     Known("TREC", gold=("coarse_label", "label-coarse", "label")),
     Known("MRPC", texts=_PAIRED, gold=("label", "Quality"), positive=("1", "equivalent")),
+    *(Known(title, texts=_PAIRED) for title in ("RTE", "WNLI")),
     Known("SICK-E", texts=_PAIRED, gold=("entailment_label", "entailment_judgment", "label")),
     Known("SICK-R", texts=_PAIRED, gold=("relatedness_score", "score"), scale=(1, 5)),
     Known("STS-B", texts=_PAIRED, gold=("score", "label"), scale=(0, 5)),
 )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A task's name in small letters without hyphens."""
     return re.sub(r"[-_]", "", name).lower()
 
 
 #: Known tasks by name in small letters without hyphens.
-TASKS = {_plain(known.title): known for known in _KNOWN}
+TASKS = {plain_name(known.title): known for known in _KNOWN}
 
 
 def known_task(name: str) -> Known:
@@ -93,10 +95,10 @@ def known_task(name: str) -> Known:
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise ValueError(f"--senteval: a task is called {name!r}, expected letters, digits, '-', '_' and '.'.")
-    return TASKS.get(_plain(name)) or Known(name, texts=(*_PAIRED, *_SINGLE))
+    return TASKS.get(plain_name(name)) or Known(name, texts=(*_PAIRED, *_SINGLE))
 
 
-def read_transfer_task(name: str, rows: Any, *, folds: int = 10) -> TransferTask:
+def read_transfer_task(name: str, rows: Any, *, folds: int = 10, flag: str = "--senteval") -> TransferTask:
     """A task of rows, checked.
 
     Rows in a part for training and another one: the penalty is chosen on a development part, where there are three
@@ -108,6 +110,7 @@ def read_transfer_task(name: str, rows: Any, *, folds: int = 10) -> TransferTask
         rows: a Dataset, DataFrame, mapping of columns or dicts, of which a column ``SemEval_set`` or ``split`` may say
             the part; or a mapping of ``train``, ``validation`` (``dev``, ``trial``) and ``test`` to such.
         folds: of cross-validation, for what is told of the rows.
+        flag: that named the task, for messages.
 
     Returns:
         The task.
@@ -123,7 +126,7 @@ def read_transfer_task(name: str, rows: Any, *, folds: int = 10) -> TransferTask
         (('0', '1'), 4)
     """
     known = known_task(name)
-    flag = f"--senteval {known.title}"
+    flag = f"{flag} {known.title}"
     parts = _parts(rows, known, flag)
     if known.merged:
         parts = {"train": {key: [v for part in parts.values() for v in part[key]] for key in parts["train"]}}

@@ -23,7 +23,7 @@ from hf_fairness.trainers.ccd.method import CCDMethod
 from hf_fairness.trainers.training.benchmarks import CrowSPairs, StereoSet, open_benchmarks
 from hf_fairness.trainers.training.benchmarks import read_benchmarks as read
 from support.ccd_case import make_encoder
-from support.utility_case import write_tasks
+from support.utility_case import write_glue, write_tasks
 
 GENDER = load_attribute("gender")
 WORKS = ("sings", "reads", "cooks", "drives", "teaches", "paints", "digs", "sews", "runs", "swims", "codes", "heals")
@@ -149,6 +149,8 @@ def run(files, tmp_path_factory):
     flags += ["--dataset", "demo", "--max_rows", "96", "--n_samples", "50", "--n_bootstrap", "20", "--use_cpu"]
     flags += ["--disable_tqdm", "True", "--senteval_folds", "3", "--senteval"]
     flags += [f"{name}={file}" for name, file in write_tasks(out).items()]
+    flags += ["--glue_tasks", "rte", "--glue_data", write_glue(out / "glue"), "--glue_max_rows", "16"]
+    flags += ["--glue_epochs", "1"]
     with pytest.MonkeyPatch.context() as patch:
         module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
         patch.setattr(module, "built_in_tests", lambda attribute: [])
@@ -220,6 +222,9 @@ def test_tasks_of_utility_stand_beside_them(run):
     assert gap.difference == pytest.approx(
         (told[0] == np.arange(20) % 2).mean() - (told[1] == np.arange(20) % 2).mean()
     )
+    assert set(values["utility/GLUE-RTE/accuracy"]) == {"before", "after"}
+    stages = {each["stage"] for each in json.loads((out / "manifest.json").read_text())["stages"]}
+    assert {name for name in stages if name.startswith("glue")} == {"glue_before", "glue_after", "glue_after-beta_0"}
     assert record.asked["senteval"] == ["mrpc=MRPC", "sick-r=sick.jsonl"]
 
 

@@ -13,7 +13,7 @@ from hf_fairness.encoders import as_encoder
 from hf_fairness.scores.transfer import class_changes
 from hf_fairness.trainers.experiment import Fitted, Scored, sweepable
 from hf_fairness.trainers.sentence_debias.method import SentenceDebiasArguments
-from hf_fairness.trainers.training.utility import Transfer, open_utility, read_utility
+from hf_fairness.trainers.training.utility import Transfer, UtilityTasks, open_utility, read_utility
 from support.utility_case import write_tasks
 
 
@@ -24,11 +24,11 @@ def files(tmp_path_factory) -> dict[str, str]:
 
 def test_tasks_are_opened_and_read(files):
     arguments = UtilityArguments(senteval=[f"{name}={file}" for name, file in files.items()], senteval_folds=3)
-    tasks = read_utility(arguments, open_utility(arguments))
+    tasks = read_utility(arguments, open_utility(arguments)).frozen
     assert [task.name for task in tasks] == ["MRPC", "SICK-R"]
     assert [(len(task.train), len(task.measured)) for task in tasks] == [(60, 20), (60, 60)]
     assert tasks[1].told == "nested 3-fold cross-validation of 60 rows"
-    assert read_utility(UtilityArguments(), open_utility(UtilityArguments())) == []
+    assert read_utility(UtilityArguments(), open_utility(UtilityArguments())) == UtilityTasks()
 
 
 def test_what_is_named_wrongly_is_refused(files, tmp_path):
@@ -71,7 +71,7 @@ def test_arms_are_compared_item_by_item(files, tmp_path):
         opened_as=[],
         encoder=lambda fitted: encoders[fitted.name],
     )
-    for task in read_utility(arguments, open_utility(arguments)):
+    for task in read_utility(arguments, open_utility(arguments)).frozen:
         each = Transfer(method, task)
         found = {}
         for arm in encoders:
