@@ -410,6 +410,12 @@ class EncoderMethod(OpenedEncoder):
         heads = (Transfer(self, task) for task in tasks.frozen)
         return [Audit(self), *benchmarks, *heads, *(FineTuned(self, task) for task in tasks.fine_tuned)]
 
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, without settings of heads and fine-tunings where there are none."""
+        without = [name for name in ("senteval", "glue_tasks") if not getattr(self.arguments, name)]
+        unused = tuple(f"{name.removesuffix('_tasks')}_" for name in without)
+        return {name: value for name, value in super().asked().items() if not (unused and name.startswith(unused))}
+
     def extras(self, found: Found) -> dict[str, Any]:
         """How many rows came to which part."""
         return {"data": self.counts}

@@ -12,7 +12,7 @@ from hf_fairness.arguments import UtilityArguments
 from hf_fairness.encoders import as_encoder
 from hf_fairness.scores.transfer import class_changes
 from hf_fairness.trainers.experiment import Fitted, Scored, sweepable
-from hf_fairness.trainers.sentence_debias.method import SentenceDebiasArguments
+from hf_fairness.trainers.sentence_debias.method import SentenceDebiasArguments, SentenceDebiasMethod
 from hf_fairness.trainers.training.utility import Transfer, UtilityTasks, open_utility, read_utility
 from support.utility_case import write_tasks
 
@@ -49,6 +49,16 @@ def test_what_is_named_wrongly_is_refused(files, tmp_path):
 def test_how_a_model_is_measured_is_no_setting_to_sweep():
     names = sweepable(SentenceDebiasArguments(model_name_or_path="m"), None)
     assert not {name for name in names if name.startswith(("senteval", "glue"))}
+
+
+def test_settings_of_what_is_not_done_are_not_shown(tmp_path):
+    config = SimpleNamespace(seed=0)
+    for given, shown in (({}, set()), ({"senteval": ["mr=x.csv"]}, {"senteval", "senteval_folds"})):
+        arguments = SentenceDebiasArguments(model_name_or_path="m", **given)
+        method = SentenceDebiasMethod(None, arguments, SimpleNamespace(**vars(config), n_directions=1), {}, {}, 0)
+        asked = method.asked()
+        assert {name for name in asked if name.startswith(("senteval", "glue"))} == shown
+        assert asked["attribute"] == "gender"
 
 
 def bag_of_letters(texts):
