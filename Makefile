@@ -49,6 +49,7 @@ slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.compare_quality
+	$(BIN)/python -m benchmarks.compare_planted
 	$(BIN)/python -m benchmarks.refine_quality
 	$(BIN)/python -m benchmarks.refine_planted
 	$(BIN)/python -m benchmarks.refine_planted --real

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import (
+    compare_planted,
     compare_quality,
     data_diet_quality,
     gfst_cell,
@@ -372,6 +373,7 @@ def tables() -> dict[str, str]:
     for place, name, show, lacking in (
         ("swap_exam", "swap_exam", swap_exam.table, "The closed half has not been opened."),
         ("compare", "compare_quality", compare_quality.table, f"{NOT_RUN} an hour of two cores."),
+        ("compare_planted", "compare_planted", compare_planted.table, f"{NOT_RUN} half an hour of one core."),
         ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
         ("refine_real", "refine_real", refine_planted.real_table, f"{NOT_RUN} half an hour of one core."),
     ):

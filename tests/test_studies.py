@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import ccd_quality
+from benchmarks import ccd_quality, compare_planted
 from benchmarks.study import RESULTS, read_results
 
 pytestmark = pytest.mark.whole
@@ -41,3 +41,25 @@ def test_a_small_run_points_the_same_way(shared):
     assert mitigated["grep_biasir_cced"]["mean"] < 0
     assert mitigated["stsb_dev_spearman"]["mean"] > -0.01
     assert mitigated["similarity_structure"]["mean"] > 0.97
+
+
+@pytest.mark.timeout(2400)
+def test_a_planted_bias_is_there_and_falls_where_both_genders_are_trained_on(shared, tmp_path):
+    """One small world: the harm first, only where it was planted; training on swapped texts takes some of it away."""
+    results = compare_planted.study(tmp_path, quick=True)
+    assert compare_planted.misses(results) == []
+    gap = results["gaps"]["crows_pairs/gender/stereotype_score"]["cda - before"]
+    assert gap["ci95"][1] < 0
+    values = results["measures"]["stereoset/gender/lm_score"]["values"]
+    assert values["cda"]["value"] > 0.9
+    assert "CrowS-Pairs-like" in compare_planted.table(results)
+
+
+def test_a_world_without_harm_is_named():
+    value = {"value": 0.5, "ci95": [0.4, 0.6]}
+    half = {name: {"values": {"before": value}} for name in compare_planted.MEASURES}
+    balanced = {"": 0.8, "_ci95": [0.7, 0.9]}
+    controls = [{"before": {"crows_pairs": balanced, "stereoset": {"": 0.5, "_ci95": [0.4, 0.6]}}}]
+    missed = compare_planted.misses({"measures": half, "seeds": [0], "controls": controls})
+    assert len(missed) == 4
+    assert missed[-1] == "crows_pairs on balanced words, seed 0, is clear of 0.5: [0.7, 0.9]"
