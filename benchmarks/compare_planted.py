@@ -1,7 +1,7 @@
 """Which methods take a planted bias out of a masked language model? Items like CrowS-Pairs and StereoSet, three worlds.
 
     python -m benchmarks.compare_planted            the whole study; writes benchmarks/results/compare_planted.json
-    python -m benchmarks.compare_planted --quick    one world, few methods and texts; prints, writes nothing
+    python -m benchmarks.compare_planted --quick    one small world, CCD alone; prints, writes nothing
 
 A tiny BERT learns from scratch that some occupations and traits go with one gender and others with neither, see
 `hf_fairness.demo.masked_world`. `run_compare` then changes it with every method that changes what the model says of
@@ -52,7 +52,7 @@ CONFIG: dict[str, Any] = {
 QUICK: dict[str, Any] = {
     "world": {"strength": 0.9, "n_texts": 200},
     "model": {"epochs": 3},
-    "methods": ["none", "cda"],
+    "methods": ["none", "ccd"],
 }
 #: Measures of the table: path in the record, title with the ideal value.
 MEASURES = {
@@ -176,7 +176,7 @@ def table(results: Mapping[str, Any]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the study, print the table, write the results unless it is a quick run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one world, two methods; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="one small world, CCD alone; writes nothing")
     parser.add_argument("--output_dir", help="keep the runs here, and go on with what is there")
     options = parser.parse_args(argv)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as temporary:

@@ -39,7 +39,7 @@ from benchmarks.study import RESULTS, ROOT, write_results
 from hf_fairness.filters import SourceGender
 from hf_fairness.measure.translator.winomt_data import read_winomt
 from hf_fairness.report.markdown import markdown_table
-from hf_fairness.report.text import format_value
+from hf_fairness.report.text import format_fixed, format_value
 from hf_fairness.runs import Run, content_key
 from hf_fairness.trainers import GFSTArguments, GFSTConfig, run_gfst
 
@@ -288,11 +288,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _gap(gap: Mapping[str, Any] | None) -> str:
-    if gap is None:
-        return "–"
-    ends = gap["ci95"]
-    shown = f" [{ends[0]:+.3f}, {ends[1]:+.3f}]" if ends else ""
-    return f"{gap['difference']:+.3f}{shown}".replace("-", "−")
+    return "–" if gap is None else format_fixed(gap["difference"], gap["ci95"], "+.3f")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,6 +35,7 @@ from hf_fairness.demo.planted import LABELS
 from hf_fairness.demo.planted_models import planted_classifier, planted_generator, planted_tokenizer
 from hf_fairness.report import plain
 from hf_fairness.report.markdown import markdown_table
+from hf_fairness.report.text import format_fixed
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.scores.multiple_tests import holm
@@ -386,8 +387,8 @@ def comparison_table(results: Mapping[str, Any]) -> str:
     gaps = results["comparisons"]["reversed"]
     for pair in (f"{a} - {b}" for a, b in COMPARED):
         gap = gaps[pair]
-        ends = "[{:+.3f}, {:+.3f}]".format(*gap["ci95"])
-        numbers = (f"{gap['difference']:+.3f} {ends}", f"{gap['p_value_student']:.3f}", f"{gap['p_value_holm']:.3f}")
+        difference = format_fixed(gap["difference"], gap["ci95"], "+.3f")
+        numbers = (difference, f"{gap['p_value_student']:.3f}", f"{gap['p_value_holm']:.3f}")
         rows.append([pair.replace(" - ", " less "), *numbers])
     return markdown_table(rows, trusted=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks import (
@@ -27,6 +27,7 @@ from benchmarks import (
 )
 from benchmarks.study import RESULTS, ROOT, made_by, read_record
 from hf_fairness.report.markdown import markdown_table
+from hf_fairness.report.text import format_fixed
 from hf_fairness.runs import atomic_write_text
 from hf_fairness.trainers.data_diet.grid import BASELINES
 
@@ -154,7 +155,7 @@ def diet_text(results: Mapping[str, Any]) -> str:
 def _kept_flipped(line: Mapping[str, Any]) -> str:
     """The paper's demographic parity of a line of the table, with its interval."""
     found = line["measures"]["test"]["kept_flipped_parity"]
-    return _with_ends(found["mean"], found["ci95"], ".3f")
+    return format_fixed(found["mean"], found["ci95"])
 
 
 def gfst_table(results: Mapping[str, Any]) -> str:
@@ -234,7 +235,7 @@ def sick_text(results: Mapping[str, Any]) -> str:
 
 
 def _rate(scores: Mapping[str, Any], key: str) -> str:
-    return _with_ends(scores[key], scores[f"{key}_ci95"], ".3f")
+    return format_fixed(scores[key], scores[f"{key}_ci95"])
 
 
 def _digits(value: float) -> str:
@@ -242,18 +243,13 @@ def _digits(value: float) -> str:
 
 
 def _gap(value: Mapping[str, Any]) -> str:
-    return _with_ends(value["difference"], value["ci95"], "+.3f")
+    return format_fixed(value["difference"], value["ci95"], "+.3f")
 
 
 def _told(value: Mapping[str, Any]) -> str:
     """A gap, and that it is not clear where its interval holds 0."""
     low, high = value["ci95"]
     return _gap(value) + (", not clear of 0" if low <= 0 <= high else "")
-
-
-def _with_ends(value: float, ends: Sequence[float], form: str) -> str:
-    low, high = ends
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]".replace("-", "−")
 
 
 def method_table(studies: Mapping[str, Any]) -> str:

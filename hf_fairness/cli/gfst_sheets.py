@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_fairness.cli.parsing import parse
+from hf_fairness.report.text import format_fixed
 from hf_fairness.results import columns
 
 DESCRIPTION = """Score sheets that people filled in (Choubey et al. 2021, tables 5, 9 and 17). A sheet asks one question
@@ -90,13 +91,8 @@ def _lines(scores: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from columns([("system", "sentences", *answers, name), *rows])
     for pair, gap in scores["differences"].items():
-        yield f"{pair}: {_number(gap['mean'], gap['ci95'], '+.3f')} on {gap['n']} sentences"
+        yield f"{pair}: {format_fixed(gap['mean'], gap['ci95'], '+.3f')} on {gap['n']} sentences"
 
 
 def _cell(part: Mapping[str, Any], name: str) -> str:
-    return _number(part[name], part.get(f"{name}_ci95"), ".3f")
-
-
-def _number(value: float, ends: Sequence[float] | None, form: str) -> str:
-    shown = "" if ends is None else f" [{ends[0]:{form}}, {ends[1]:{form}}]"
-    return f"{value:{form}}{shown}"
+    return format_fixed(part[name], part.get(f"{name}_ci95"))

@@ -52,6 +52,12 @@ def format_value(value: float | None, ends: Interval | None) -> str:
     return f"{format_number(value)} {format_interval(ends)}".strip()
 
 
+def format_fixed(value: float, ends: Interval | None = None, form: str = ".3f") -> str:
+    """A number with its interval, both written alike, as in ``"+.3f"``: for columns of numbers of one size."""
+    shown = "" if ends is None else f" [{ends[0]:{form}}, {ends[1]:{form}}]"
+    return f"{value:{form}}{shown}".replace("-", "−")
+
+
 def joined(value: object) -> str:
     """A value, or a list of them, as text."""
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -36,7 +36,7 @@ def test_gender_is_scored_and_written(tmp_path, capsys):
     assert "2 annotators, 16 rows, 0 without answer; annotators agree on 100% of the rows" in printed
     (line,) = [line for line in printed.splitlines() if line.startswith("baseline  ")]
     assert line.split()[:7] == ["baseline", "8", "0", "0", "0", "8", "8"]
-    assert "baseline - gfst: -0.500 [" in printed
+    assert "baseline - gfst: −0.500 [" in printed
     assert json.loads((tmp_path / "scores" / "gender_scores.json").read_text()) == scores
 
 
