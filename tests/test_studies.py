@@ -44,14 +44,14 @@ def test_a_small_run_points_the_same_way(shared):
 
 
 @pytest.mark.timeout(2400)
-def test_a_planted_bias_is_there_and_falls_where_both_genders_are_trained_on(shared, tmp_path):
-    """One small world: the harm first, only where it was planted; training on swapped texts takes some of it away."""
+def test_a_planted_bias_is_there_and_falls_with_ccd(shared, tmp_path):
+    """One small world: the harm first, only where it was planted; CCD takes some of it away; sense stays."""
     results = compare_planted.study(tmp_path, quick=True)
     assert compare_planted.misses(results) == []
-    gap = results["gaps"]["crows_pairs/gender/stereotype_score"]["cda - before"]
-    assert gap["ci95"][1] < 0
+    for measure in ("stereoset/gender/stereotype_score", "cced/held-out rows/cced_relative"):
+        assert results["gaps"][measure]["ccd - before"]["ci95"][1] < 0
     values = results["measures"]["stereoset/gender/lm_score"]["values"]
-    assert values["cda"]["value"] > 0.9
+    assert values["ccd"]["value"] > 0.9
     assert "CrowS-Pairs-like" in compare_planted.table(results)
 
 
