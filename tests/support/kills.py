@@ -129,6 +129,8 @@ def timeless(value: Any) -> Any:
     if isinstance(value, dict):
         kept = {k: item for k, item in value.items() if not TIMES.fullmatch(k) and k not in OVER_TIMES}
         return {k: timeless(item) for k, item in kept.items()}
+    if isinstance(value, str):
+        return CLOCK.sub(b"TIME", value.encode()).decode()
     return [timeless(item) for item in value] if isinstance(value, list) else value
 
 

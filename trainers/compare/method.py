@@ -199,7 +199,7 @@ class CompareMethod(EncoderMethod):
                 given = self.given
                 made = train_ccd(given, folder, stop=stop) if name == CONTROL else method.fit(given, folder)
             cost = {"seconds": time.perf_counter() - started, "peak_memory_mib": memory.mib}
-            return {**made, "cost": cost}
+            return {**{key: value for key, value in made.items() if key != "seconds"}, "cost": cost}
 
         stage = f"fit_{name}"
         found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
