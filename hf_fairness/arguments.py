@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
 
@@ -244,6 +244,14 @@ class BenchmarkArguments:
 @dataclass
 class UtilityArguments:
     """What a changed encoder must still be good for, beside the pairs of `MeasureArguments`."""
+
+    RANGES: ClassVar = {
+        "senteval_folds": (2, 10_000),
+        "glue_max_rows": (2, 2**31 - 1),
+        "glue_epochs": (None, 2**31 - 1),
+        "glue_learning_rate": (None, 10**6),
+        "glue_batch_size": (1, 2**31 - 1),
+    }
 
     senteval: list[str] | None = field(
         default=None,
