@@ -99,12 +99,7 @@ def is_there(name: str) -> bool:
     if (Path(metric_path("seat")).parent / name).is_dir():
         return True
     home, _, name = name.rpartition(".")
-    homes = (
-        [f"hf_fairness.{home}"]
-        if home
-        else [f"hf_fairness.{each}" for each in ("erasure", "filters", "refine", "trainers")]
-    )
-    homes += [] if home else ["hf_fairness.generation"]
+    places = [home] if home else ["erasure", "filters", "generation", "refine", "trainers"]
     return any(name in dir(importlib.import_module(f"hf_fairness.{each}")) for each in places)
 
 
