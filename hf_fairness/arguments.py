@@ -245,7 +245,7 @@ class BenchmarkArguments:
 class UtilityArguments:
     """What a changed encoder must still be good for, beside the pairs of `MeasureArguments`."""
 
-    RANGES: ClassVar = {
+    RANGES: ClassVar[dict[str, tuple[float | None, float]]] = {
         "senteval_folds": (2, 10_000),
         "glue_max_rows": (2, 2**31 - 1),
         "glue_epochs": (None, 2**31 - 1),
