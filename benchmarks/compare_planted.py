@@ -21,8 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.refine_planted import numbers
-from benchmarks.study import RESULTS, ROOT, write_results
+from benchmarks.study import RESULTS, ROOT, numbers, write_results
 from hf_fairness.demo.masked_world import MaskedWorld, masked_world, train_masked_model
 from hf_fairness.measure import crows_pairs, stereoset
 from hf_fairness.record import Record

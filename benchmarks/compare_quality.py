@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ccd_quality import DATA, Texts, grep_biasir, news_rows, stsb_dev, winogender
-from benchmarks.study import RESULTS, ROOT, write_results
+from benchmarks.study import RESULTS, ROOT, numbers, write_results
 from hf_fairness.demo import minilm_path
 from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
 from hf_fairness.record import plain
@@ -79,19 +79,9 @@ def study(folder: Path, *, quick: bool = False) -> dict[str, Any]:
     )
     record = result["record"]
     league = record.tables[0]
-    kept = {measure.id: measure for measure in record.measures if not measure.detail}
     return {
         "league": {"rows": league.rows, "note": league.note},
-        "titles": {name: measure.title for name, measure in kept.items()},
-        "values": {
-            name: {arm: [value.value, value.ci95] for arm, value in measure.values.items()}
-            for name, measure in kept.items()
-        },
-        "gaps": [
-            [gap.measure, gap.arm, gap.against, gap.difference, gap.ci95, gap.verdict]
-            for gap in record.gaps
-            if gap.measure in kept
-        ],
+        **numbers(record),
         "claims": result["claims"],
         "costs": result["costs"],
         "not_measured": record.not_measured,

@@ -28,7 +28,7 @@ import numpy as np
 from datasets import Dataset
 
 from benchmarks.ccd_quality import DATA
-from benchmarks.study import RESULTS, ROOT, write_results
+from benchmarks.study import RESULTS, ROOT, numbers, write_results
 from hf_fairness.demo import minilm_path
 from hf_fairness.demo.stereotypes import TEST_NAME, save_stereotype_encoder, stereotype_world
 from hf_fairness.record import Record
@@ -137,23 +137,6 @@ def summarize(found: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[
         **numbers(record),
         "by_seed": [numbers(each) for each in records],
     }
-
-
-def numbers(record: Record) -> dict[str, Any]:
-    """``measures``: id -> title and value by arm; ``gaps``: id -> ``"a - b"`` -> difference, interval, verdict."""
-    gaps: dict[str, Any] = {}
-    for gap in record.gaps:
-        shown = {"difference": gap.difference, "ci95": gap.ci95, "verdict": gap.verdict}
-        gaps.setdefault(gap.measure, {})[f"{gap.arm} - {gap.against}"] = shown
-    measures = {
-        each.id: {
-            "title": each.title,
-            "ideal": each.ideal,
-            "values": {arm: {"value": value.value, "ci95": value.ci95} for arm, value in each.values.items()},
-        }
-        for each in record.measures
-    }
-    return {"measures": measures, "gaps": gaps}
 
 
 def misses(results: Mapping[str, Any]) -> list[str]:

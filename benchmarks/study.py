@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.runner import environment
+from hf_fairness.record import Record
 from hf_fairness.runs import atomic_write_json, content_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,6 +87,23 @@ def stale_lines(folder: Path = RESULTS, *, root: Path = ROOT) -> list[str]:
         state = f"{len(changed)} sources changed since: {', '.join(changed)}" if changed else "as its code"
         lines.append(f"{path.stem} ({made_by(read_record(path))}): {state}")
     return lines
+
+
+def numbers(record: Record) -> dict[str, Any]:
+    """``measures``: id -> title and value by arm; ``gaps``: id -> ``"a - b"`` -> difference, interval, verdict."""
+    gaps: dict[str, Any] = {}
+    for gap in record.gaps:
+        shown = {"difference": gap.difference, "ci95": gap.ci95, "verdict": gap.verdict}
+        gaps.setdefault(gap.measure, {})[f"{gap.arm} - {gap.against}"] = shown
+    measures = {
+        each.id: {
+            "title": each.title,
+            "ideal": each.ideal,
+            "values": {arm: {"value": value.value, "ci95": value.ci95} for arm, value in each.values.items()},
+        }
+        for each in record.measures
+    }
+    return {"measures": measures, "gaps": gaps}
 
 
 def source_hashes(config: Mapping[str, Any], *, root: Path = ROOT, missing_ok: bool = False) -> dict[str, str]:

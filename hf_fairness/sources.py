@@ -414,8 +414,8 @@ _PLACES: dict[str, tuple[Callable[[str], bool], str]] = {
     "direction": (os.path.isfile, "a direction.json that an earlier run wrote beside its rows"),
     "wordnet": (os.path.isdir, "a folder of WordNet's files"),
     **dict.fromkeys(("output_dir", "features_cache", "cache_dir"), _OUTPUT),
-    **dict.fromkeys(("model_name_or_path", "reference_model", "forward_model", "backward_model"), _MODEL),
-    **dict.fromkeys(("reverse_model", "generator_model", "shallow_model", "judge_model"), _MODEL),
+    **dict.fromkeys(("model_name_or_path", "models", "reference_model", "forward_model"), _MODEL),
+    **dict.fromkeys(("backward_model", "reverse_model", "generator_model", "shallow_model", "judge_model"), _MODEL),
     **dict.fromkeys(("confidence_from", "score_model", "stability_models"), _MODEL),
 }
 

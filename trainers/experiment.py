@@ -76,6 +76,7 @@ SCORES, COMPARISONS = "scores.json", "comparisons.json"
 SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
 #: What no folder of a model needs: a pickle with paths of this machine, and the card, which is written anew.
 PRIVATE = ("training_args.bin", CARD)
+#: Entries of a result that differ between equal runs.
 _OF_THE_MACHINE = ("seconds", "date", "peak_memory_mib")
 #: Type of a setting -> what reads a value of a sweep.
 _READERS: dict[str, Callable[[str], Any]] = {

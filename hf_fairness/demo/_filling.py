@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
+from typing import Any
 
 CONTENT_SLOT = re.compile(r"\{([^{}]*)\}")
 GROUP_SLOT = re.compile(r"\[([^\[\]]*)\]")
@@ -48,9 +49,15 @@ def rank(*parts: object) -> int:
 
 
 @cache
+def stored(name: str) -> Any:
+    """What a JSON file of this folder holds; whoever changes it changes it for all."""
+    return json.loads(files("hf_fairness.demo").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
 def load_frames(name: str) -> tuple[tuple[Frame, ...], WordLists]:
     """Read a data file of this folder: its frames in file order, and its word lists by topic."""
-    data = json.loads(files("hf_fairness.demo").joinpath(name).read_text(encoding="utf-8"))
+    data = stored(name)
     return tuple(Frame(**frame) for frame in data["frames"]), data["lists"]
 
 

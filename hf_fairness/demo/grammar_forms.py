@@ -8,16 +8,14 @@ named by their occupation. What is said is chosen first, the genders of the pers
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from hf_fairness.demo._filling import rank, realize
+from hf_fairness.demo._filling import rank, realize, stored
 
 #: Genders that an occupation has forms for; the first one is used where a source leaves the gender open.
 MALE, FEMALE = GENDERS = ("male", "female")
@@ -229,10 +227,7 @@ def load_grammar(lang: str) -> Grammar:
     """
     if lang not in LANGUAGES:
         raise ValueError(f"The template grammar translates into {', '.join(LANGUAGES)}; got lang={lang!r}.")
-    english, foreign = (
-        json.loads(files("hf_fairness.demo").joinpath(f"grammar.{code}.json").read_text(encoding="utf-8"))
-        for code in ("en", lang)
-    )
+    english, foreign = (stored(f"grammar.{code}.json") for code in ("en", lang))
     patterns = tuple(
         Pattern(each["id"], each["kind"], each.get("referent", ""), each["text"], foreign["frames"][each["id"]])
         for each in english["frames"]

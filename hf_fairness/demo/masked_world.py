@@ -7,19 +7,17 @@ learns from or is debiased with is one of these.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hf_fairness.demo._filling import rank
+from hf_fairness.demo._filling import rank, stored
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -241,10 +239,8 @@ def train_masked_model(
     return str(folder)
 
 
-@cache
 def _data() -> dict[str, Any]:
-    text = files("hf_fairness.demo").joinpath("masked_world.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = stored("masked_world.json")
     return found
 
 

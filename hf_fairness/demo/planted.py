@@ -7,15 +7,13 @@ challenge rows it does not. A row whose artefact speaks for another label is an 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.demo._filling import rank
+from hf_fairness.demo._filling import rank, stored
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -182,9 +180,8 @@ def planted_words() -> list[str]:
     return list(dict.fromkeys([*words, *(word.lower() for words in data["lists"].values() for word in words)]))
 
 
-@cache
 def _data() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("hf_fairness.demo").joinpath("planted.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = stored("planted.json")
     return found
 
 

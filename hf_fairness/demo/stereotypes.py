@@ -8,15 +8,12 @@ and the texts alone teach that this occupation is of that gender.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.demo._filling import rank
+from hf_fairness.demo._filling import rank, stored
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -160,10 +157,8 @@ def save_stereotype_encoder(folder: str | Path, *, seed: int = 0) -> str:
     return str(folder)
 
 
-@cache
 def _data() -> dict[str, Any]:
-    text = files("hf_fairness.demo").joinpath("stereotypes.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = stored("stereotypes.json")
     return found
 
 

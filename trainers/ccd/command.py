@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hf_fairness.arguments import Command
-from hf_fairness.trainers.training.encoder_data import open_data
+from hf_fairness.trainers.training.encoder_data import VARIANTS, open_data
 
 DESCRIPTION = """Make an encoder keep equal distances between the versions of a text about each group and its neutral
 version (content-conditional debiasing, Deng et al. 2024). Measures bias and utility before and after, beside a control,
@@ -34,8 +34,6 @@ COMMAND = Command(
     run="hf_fairness.trainers:run_ccd",
     open_data=open_data,
     epilog=EPILOG,
-    artefacts={
-        "variants": "the texts of your data that hold terms, in the versions of each group, with all that they say"
-    },
+    artefacts=VARIANTS,
     common=("max_steps", "per_device_eval_batch_size"),
 )

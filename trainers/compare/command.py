@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hf_fairness.arguments import Command
-from hf_fairness.trainers.training.encoder_data import open_data
+from hf_fairness.trainers.training.encoder_data import VARIANTS, open_data
 
 DESCRIPTION = """Change one encoder with each of several methods, on the same rows, and set them and further models side
 by side: bias, what a probe reads, and utility, with paired intervals over items and seeds. Writes a league table in
@@ -25,9 +25,7 @@ COMMAND = Command(
     run="hf_fairness.trainers:run_compare",
     open_data=open_data,
     epilog=EPILOG,
-    artefacts={
-        "variants": "the texts of your data that hold terms, in the versions of each group, with all that they say"
-    },
+    artefacts=VARIANTS,
     common=("max_steps", "per_device_eval_batch_size"),
     further="models",
 )

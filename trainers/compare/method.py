@@ -144,7 +144,12 @@ class CompareMethod(EncoderMethod):
         """Refuse what cannot work, then make the rows."""
         for name, why in self._checked[1].items():
             logger.warning("%s is left out: %s", name, why)
+        self.once("further models open", self._open_further)
         super().prepare()
+
+    def _open_further(self) -> list[str]:
+        """Open each further model and let it go: one that is none is known before hours are spent."""
+        return [as_encoder(model, device="cpu", show_progress=False).label for model in self.further.values()]
 
     def arms(self) -> Sequence[Plan]:
         """The original, the control of CCD, the methods, then further models; all are held against the main one too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hf_fairness.arguments import Command
-from hf_fairness.trainers.training.encoder_data import open_data
+from hf_fairness.trainers.training.encoder_data import VARIANTS, open_data
 
 DESCRIPTION = """Take the directions in which the versions of a text about each group differ out of the embeddings of a
 text encoder (SentenceDebias, Liang et al. 2020). Nothing is trained: the directions are fitted in one pass, and a layer
@@ -18,5 +18,5 @@ COMMAND = Command(
     config="hf_fairness.trainers:SentenceDebiasConfig",
     run="hf_fairness.trainers:run_sentence_debias",
     open_data=open_data,
-    artefacts={"variants": "the texts of your data that hold terms, in the versions of each group"},
+    artefacts=VARIANTS,
 )

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.training.encoder import EncoderConfig
     from hf_fairness.trainers.training.encoder_method import EncoderArguments
 
+#: What can be pushed beside a changed encoder, and what becomes public with it.
+VARIANTS = {"variants": "the texts of your data that hold terms, in the versions of each group, with all that they say"}
+
 
 def open_data(arguments: EncoderArguments, config: EncoderConfig) -> dict[str, Any]:
     """Texts to train on, or variants of them, and what is measured on beside the built-in sets."""

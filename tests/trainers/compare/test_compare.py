@@ -170,3 +170,17 @@ def test_every_model_opens_with_sentence_transformers_alone(every):
         vectors = SentenceTransformer(str(folder), device="cpu").encode(["She sings.", "He sings."])
         assert vectors.shape[0] == 2
     assert len(SentenceTransformer(str(every["model"]), device="cpu")) > 2  # the layer of LEACE is there
+
+
+def test_a_further_model_that_is_not_there_is_refused_at_once(encoder, tmp_path):
+    with pytest.raises(ValueError, match=r"--models: .*nowhere"):
+        command("compare")([encoder, str(tmp_path / "nowhere"), *METHODS, *WORDS, "--output_dir", str(tmp_path / "o")])
+
+
+@pytest.mark.whole
+def test_a_further_model_that_is_none_is_refused_before_anything_is_trained(encoder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    words = [encoder, str(tmp_path / "empty"), *METHODS, *WORDS, *TRAINING, "--output_dir", str(tmp_path / "o")]
+    with pytest.raises((ValueError, OSError), match="empty"):
+        command("compare")(words)
+    assert not list((tmp_path / "o").glob("fit_*"))
