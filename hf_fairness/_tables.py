@@ -2,7 +2,8 @@
 
 Without a format, and with "numpy", "torch" and the like, a function gets a mapping and gives back the columns that it
 adds. With "arrow", "pandas" and "polars" it gets a table, and ``datasets`` takes what comes back as the whole result:
-so all columns go back with it, as an arrow table, which keeps their types.
+so all columns go back with it, as an arrow table, which keeps their types. Engines that know tables alone are served
+the same way: what they hand over is a table of arrow, or one batch of it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,25 @@ def names_of(batch: Any) -> list[str]:
     if isinstance(batch, Mapping):
         return list(batch.keys())
     return list(getattr(batch, "column_names", None) or batch.columns)
+
+
+def as_table(given: Any, what: str) -> Any:
+    """A table of arrow, from a table or from one batch of records, in types that arrow can take rows of.
+
+    Raises:
+        TypeError: something else.
+    """
+    import pyarrow as pa
+
+    if isinstance(given, pa.RecordBatch):
+        given = pa.Table.from_batches([given])
+    if not isinstance(given, pa.Table):
+        raise TypeError(
+            f"{what}.arrow takes a pyarrow.Table or a RecordBatch, got {type(given).__name__}. Ask the engine for "
+            'tables, for example map_batches(..., batch_format="pyarrow"), or make one with pyarrow.table(...).'
+        )
+    plain = [field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field for field in given.schema]
+    return given.cast(pa.schema(plain, given.schema.metadata))
 
 
 def plain_column(batch: Any, name: str) -> Any:
@@ -62,6 +82,8 @@ def with_rows(
 ) -> Any:
     """A table with more rows, and more columns.
 
+    New texts need not be among those of a dictionary: encoded columns of texts come back as plain ones.
+
     Args:
         batch: the table.
         places: for each row of the result the row of the table that it is, or was made from.
@@ -72,7 +94,12 @@ def with_rows(
     """
     import pyarrow as pa
 
-    table = _arrow(batch, texts).take(pa.array(places, type=pa.int64()))
+    table = _arrow(batch, texts)
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and field.name in texts:
+            kind = field.type.value_type
+            table = table.set_column(place, field.with_type(kind), table.column(place).cast(kind))
+    table = table.take(pa.array(places, type=pa.int64()))
     for name, cells in changed.items():
         field = table.schema.field(name)
         values = table.column(name).to_pylist()
@@ -100,12 +127,13 @@ def _array(values: Sequence[Any], kind: str) -> Any:
 
 
 def _arrow(batch: Any, texts: Iterable[str]) -> Any:
-    """The table as an arrow table."""
+    """The table as an arrow table; a column of texts without any is one of texts all the same."""
     import pyarrow as pa
 
     if isinstance(batch, pa.Table):
-        return batch
-    table = batch.to_arrow() if hasattr(batch, "to_arrow") else pa.Table.from_pandas(batch, preserve_index=False)
+        table = batch
+    else:
+        table = batch.to_arrow() if hasattr(batch, "to_arrow") else pa.Table.from_pandas(batch, preserve_index=False)
     for name in texts:
         place = table.column_names.index(name)
         if pa.types.is_null(table.schema.field(place).type):

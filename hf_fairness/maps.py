@@ -1,4 +1,4 @@
-"""What every callable for ``datasets.map`` shares: text columns in, checked; typed columns or rows out.
+"""What every callable for ``datasets.map`` shares: text columns in, checked; typed columns or rows out; on any engine.
 
 A map function is pure: the same row gives the same output whatever the batch, the process or the order.
 Its state is what the constructor got plus ``version``, so that the cache of ``datasets`` is hit when nothing
@@ -6,6 +6,25 @@ changed and missed when the rules did.
 
 A row that lacks a text (None, NaN) passes through: nothing is computed from it, its added columns say nothing in values
 of their types, and where there is a column for a reason it says ``"missing"``. ``on_missing="error"`` refuses it.
+
+Engines that know tables alone call ``f.arrow``, a table of pyarrow in and a table with all columns out. Ray Data, where
+a class that opens a model is handed over as a class, so that each worker opens it once::
+
+    rows.map_batches(CounterfactualSwap("text").arrow, batch_format="pyarrow")
+    rows.map_batches(
+        BiasScore, fn_constructor_kwargs={"columns": "text", "model": MODEL}, batch_format="pyarrow", concurrency=2
+    )
+
+Spark hands over batches of records, and wants such back::
+
+    def swapped(batches):
+        for batch in batches:
+            yield from swap.arrow(batch).to_batches()
+
+    frame.mapInArrow(swapped, "id long, text string, text_counterfactual string, edits string")
+
+A function that was given the name or the folder of a model pickles small and opens it where it is called; one that was
+given the model itself takes the weights along.
 """
 
 from __future__ import annotations
@@ -15,7 +34,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hf_fairness._tables import feature, is_table, names_of, plain_column, with_columns, with_rows
+from hf_fairness._tables import as_table, feature, is_table, names_of, plain_column, with_columns, with_rows
 from hf_fairness.utils import FairnessWarning, is_missing
 
 Row = dict[str, Any]
@@ -72,7 +91,45 @@ def row_draw(seed: int, key: str) -> float:
     return (row_seed(seed, key) >> 11) / 2**53
 
 
-class MapFunction:
+class TableFunction:
+    """A callable that takes a batch as a table, too: what engines other than ``datasets`` call is :meth:`arrow`."""
+
+    def __call__(self, batch: Any) -> Any:
+        """What is made of a row or a batch."""
+        raise NotImplementedError
+
+    def arrow(self, table: Any) -> Any:
+        """What a table becomes: all its columns as they are, with what is added behind them; of a filter the kept rows.
+
+        The types of the result depend on those of the table alone, never on the rows: no row, no text and a table in
+        many chunks give the same. Other columns keep theirs, but for views of texts, which become texts. A column of
+        texts that holds nothing, not even a type, is given that of texts; where rows are added, a dictionary-encoded
+        column of texts comes back as a plain one.
+
+        Args:
+            table: ``pyarrow.Table``, or one ``pyarrow.RecordBatch``.
+
+        Returns:
+            ``pyarrow.Table``.
+
+        Raises:
+            TypeError: something else; or as the call.
+            ValueError: as the call.
+
+        Example:
+            >>> import pyarrow
+            >>> from hf_fairness.augment import CounterfactualSwap
+            >>> CounterfactualSwap("text").arrow(pyarrow.table({"id": [7], "text": ["She left."]})).to_pylist()[0]["id"]
+            7
+        """
+        import pyarrow as pa
+
+        given = as_table(table, type(self).__name__)
+        made = self(given)
+        return given.filter(pa.array(made, type=pa.bool_())) if isinstance(made, list) else made
+
+
+class MapFunction(TableFunction):
     """A callable for ``datasets.map`` that adds columns.
 
     Subclasses fill :meth:`outputs` and either :meth:`rewrite` (one row) or :meth:`process` (many rows at once,

@@ -6,6 +6,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
@@ -150,6 +151,22 @@ def test_a_formatted_stream(function, form):
     stream = TABLE.to_iterable_dataset(num_shards=2).with_format(form)
     made = stream.map(function, batched=True, batch_size=2, features=function.features(stream.features))
     assert list(made.with_format(None)) == plain.to_list()
+
+
+@pytest.mark.parametrize("function", [Lengths("a"), Shouted("a")], ids=repr)
+def test_types_of_a_table_and_of_a_data_set_outlive_a_file(function, tmp_path):
+    """Labels keep their names on their way through an engine that reads and writes parquet."""
+    from datasets import ClassLabel
+
+    data = Dataset.from_dict({"a": ["x", "", "y"], "label": [1, 0, 1]}).cast_column(
+        "label", ClassLabel(2, ["no", "yes"])
+    )
+    data.to_parquet(tmp_path / "in.parquet")
+    pq.write_table(function.arrow(pq.read_table(tmp_path / "in.parquet")), tmp_path / "out.parquet")
+    made = Dataset.from_parquet(str(tmp_path / "out.parquet"), cache_dir=str(tmp_path))
+    mapped = data.map(function, batched=True)
+    assert made.features == mapped.features
+    assert made.to_list() == mapped.to_list()
 
 
 def test_a_missing_id_column_is_named():

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from hf_fairness._tables import names_of, plain_column
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.filters.target import WORDS
+from hf_fairness.maps import TableFunction
 
 _BATCH = 10_000
 #: So many words are named, the most frequent ones.
@@ -29,8 +31,8 @@ class TooFewPairsError(ValueError):
         return str(self.args[0])
 
 
-class _RowFilter:
-    """A function for ``dataset.filter``, batched or not, on a Dataset or a stream."""
+class _RowFilter(TableFunction):
+    """A function for ``dataset.filter``, batched or not, on a Dataset or a stream; ``arrow`` keeps rows of a table."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
@@ -38,7 +40,7 @@ class _RowFilter:
     def wanted(self, values: tuple[str, ...]) -> bool:
         raise NotImplementedError
 
-    def __call__(self, batch: Mapping[str, Any]) -> bool | list[bool]:
+    def __call__(self, batch: Any) -> bool | list[bool]:
         """Whether to keep the row, or each row of the batch."""
         values = [_column(batch, name, type(self).__name__) for name in self.columns]
         if all(isinstance(value, str) for value in values):
@@ -222,7 +224,7 @@ def _batches(
         yield [[_column(row, name, "drops")] for name in names], None if text is None else [text]
 
 
-def _column(batch: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in batch:
-        raise ValueError(f"{where}: no column {name!r}. Columns: {', '.join(map(str, batch)) or 'none'}.")
-    return batch[name]
+def _column(batch: Any, name: str, where: str) -> Any:
+    if name not in (names := names_of(batch)):
+        raise ValueError(f"{where}: no column {name!r}. Columns: {', '.join(map(str, names)) or 'none'}.")
+    return plain_column(batch, name)

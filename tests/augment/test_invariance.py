@@ -34,6 +34,7 @@ from hf_fairness.augment import (
     TextSwap,
 )
 from hf_fairness.maps import MapFunction, RowsFunction
+from support.arrow_tables import check_arrow
 from support.launch import environment
 
 TEXTS = [
@@ -238,6 +239,11 @@ def test_a_row_without_a_text_passes_through_and_the_others_are_as_before(functi
 def test_same_rows_in_every_format(function, reference, form):
     made = source(function).with_format(form).map(function, batched=True, batch_size=7)
     same(made.with_format(None), [{name: row[name] for name in made.column_names} for row in reference])
+
+
+def test_same_rows_as_tables_of_any_engine(function, reference):
+    made = check_arrow(function, source(function)[:])
+    same(made.select(list(reference[0])).to_pylist(), reference)
 
 
 def test_hash_survives_a_call_and_a_pickle(function):

@@ -18,6 +18,7 @@ from transformers import (
 from hf_fairness.augment.nlu import MaskedSubstitution
 from hf_fairness.utils import FairnessWarning
 from support.added_texts import added
+from support.arrow_tables import check_arrow
 from support.tiny_bert import tiny_bert
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -131,6 +132,7 @@ def test_masked_rows_do_not_depend_on_their_company(bert, tmp_path, batch_size):
     expected = MaskedSubstitution("text", str(tmp_path), rate=0.4)(rows[:])
     function = pickle.loads(pickle.dumps(MaskedSubstitution("text", tmp_path, rate=0.4, batch_size=batch_size)))
     assert rows.map(function, batched=True, batch_size=3)[:] == expected
+    assert check_arrow(function, rows[:]).select(list(expected)).to_pydict() == expected
     stream = rows.to_iterable_dataset().map(function, batched=True, batch_size=4)
     assert list(stream) == Dataset.from_dict(expected).to_list()
     turned = rows.select(range(len(rows) - 1, -1, -1)).map(function, batched=True)

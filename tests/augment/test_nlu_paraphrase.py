@@ -11,6 +11,7 @@ from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 from hf_fairness.augment.nlu import Paraphrase
 from support.added_texts import added
+from support.arrow_tables import check_arrow
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -104,6 +105,7 @@ def test_paraphrases_do_not_depend_on_their_company(pair, batch_size):
     function = pickle.loads(pickle.dumps(Paraphrase("text", *pair, batch_size=batch_size)))
     assert rows.map(function, batched=True, batch_size=5)[:] == expected
     assert len(pickle.dumps(function)) < 2000
+    assert check_arrow(function, rows[:]).select(list(expected)).to_pydict() == expected
 
 
 def test_a_text_that_is_too_long_or_never_ends_gets_no_copy(pair):

@@ -16,6 +16,7 @@ from hf_fairness.augment.nlu import SynonymSubstitution
 from hf_fairness.augment.nlu import wordnet as module
 from hf_fairness.augment.nlu.wordnet import WordNet, find_wordnet
 from hf_fairness.augment.nlu.words import FUNCTION_WORDS, Word, replace
+from support.arrow_tables import check_arrow
 
 FOLDER = Path("/usr/share/wordnet")
 TEXTS = [
@@ -154,6 +155,7 @@ def test_rows_are_drawn_alone(wordnet):
     function = SynonymSubstitution("text", rate=0.3, seed=3, wordnet=wordnet)
     expected = rows.map(function, batched=True).to_list()
     copy = pickle.loads(pickle.dumps(function))
+    assert check_arrow(copy, rows[:]).select(list(expected[0])).to_pylist() == expected
     for batch_size in (1, 7):
         assert rows.map(copy, batched=True, batch_size=batch_size).to_list() == expected
     assert rows.map(copy, batched=True, num_proc=2).to_list() == expected

@@ -25,6 +25,7 @@ from hf_fairness.erasure import (
     with_eraser,
 )
 from hf_fairness.utils import FairnessWarning
+from support.arrow_tables import check_arrow
 
 RANDOM = np.random.default_rng(0)
 VECTORS = RANDOM.normal(size=(60, 8)).astype(np.float32)
@@ -60,6 +61,8 @@ def test_a_column_is_erased_whatever_the_batch_and_the_format(eraser):
         assert each["text"][:] == rows()["text"][:]
     assert np.array_equal([row["vector_erased"] for row in streamed], made[0]["vector_erased"][:])
     assert np.allclose(made[0]["vector_erased"][:], eraser(VECTORS), atol=1e-6)
+    table = check_arrow(function, rows()[:])
+    assert table["vector_erased"].to_pylist() == made[0]["vector_erased"][:]
     assert set(made[0]["vector_erased_by"]) == {f"{type(eraser).__name__} {eraser.digest}"}
 
 

@@ -114,6 +114,21 @@ def test_a_row_without_a_text_is_labelled_as_such(function: MapFunction, form: s
     assert not set(gone) & set(kept["id"])
 
 
+def test_same_rows_as_tables_of_any_engine(function: MapFunction) -> None:
+    from support.arrow_tables import check_arrow  # which a process that asks for the hashes does not find
+
+    made = check_arrow(function, DATA[:])
+    name = next(iter(function.outputs()))
+    assert made[name].to_pylist() == DATA.map(function, batched=True)[name][:]
+    labels = name in ("source_gender", "authors", "target_gender")
+    chosen = OneGroup(name) if labels else Kept(name)
+    kept = check_arrow(chosen, made.select([*DATA.column_names, name]).to_pydict())
+    assert 0 < len(kept) < len(made)
+    assert kept["id"].to_pylist() == [row["id"] for row in made.to_pylist() if chosen(row)]
+    with pytest.raises(ValueError, match=f"no column '{name}'. Columns: id"):
+        chosen.arrow(made.select(["id"]))
+
+
 def test_two_processes() -> None:
     for name in ("source", "target"):
         function = FUNCTIONS[name]

@@ -13,6 +13,7 @@ from datasets.fingerprint import Hasher
 from hf_fairness.augment import apply_edits, parse_edits
 from hf_fairness.generation import Completion, LLMConfig, LLMGroupVariants, Prompt, Rewriter, rewrite
 from hf_fairness.measure.classifier.polarity import polarity_accuracy
+from support.arrow_tables import check_arrow
 
 TEXTS = ["She met her brother.", "The rain stopped.", "", "The king spoke to him.", "A waitress saw the queen."]
 COLUMNS = ["male", "female", "neutral", "has_terms", "edits", "confidence", "rejected_reason", "variant_groups"]
@@ -58,6 +59,7 @@ def test_map_adds_the_columns_of_group_variants(server, fast, tmp_path):
     again = LLMGroupVariants("text", model="m", base_url=server.url, cache_dir=tmp_path / "c", config=fast())
     rows = again({"text": TEXTS})
     assert {name: mapped[name][:] for name in COLUMNS} == rows
+    assert check_arrow(again, data[:]).select(COLUMNS).to_pydict() == rows
     stream = data.to_iterable_dataset()
     streamed = stream.map(again, batched=True, batch_size=3, features=again.features(stream.features))
     assert [row["neutral"] for row in streamed] == rows["neutral"]

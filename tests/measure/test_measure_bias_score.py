@@ -20,6 +20,7 @@ from hf_fairness.measure.encoder.bias_score import BiasScore, bias_score, most_b
 from hf_fairness.scores.bias_score import direction_of
 from hf_fairness.scores.statistics import bootstrap_weights, generator
 from hf_fairness.utils import FairnessWarning
+from support.arrow_tables import check_arrow
 
 pytestmark = pytest.mark.whole
 
@@ -247,6 +248,8 @@ def test_map_adds_columns_whatever_the_batch_and_the_kind_of_dataset(minilm_path
     assert np.array([single[name] for name in names]) == pytest.approx(table[:, :6], abs=1e-6)
     stream = corpus.to_iterable_dataset()
     stream = stream.map(function, batched=True, batch_size=5, features=function.features(stream.features))
+    made = check_arrow(pickle.loads(pickle.dumps(function)), corpus[:])
+    assert np.array([made[name].to_pylist() for name in names]) == pytest.approx(table, abs=1e-6)
     rows = list(stream)
     assert np.array([[row[name] for row in rows] for name in names]) == pytest.approx(table, abs=1e-6)
     assert [row["label"] for row in rows] == corpus["label"][:]
