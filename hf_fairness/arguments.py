@@ -259,7 +259,7 @@ class UtilityArguments:
             "help": "Tasks for a linear head on the frozen embeddings, as NAME=SOURCE...: SentEval's MR, CR, SUBJ, "
             "MPQA, SST-2, TREC and MRPC, SICK-E, SICK-R and STS-B by its protocol, or a name of your own for rows with "
             "`label` and `text`, or `sentence1` and `sentence2`. A source is a file, a folder with train and test or "
-            "dev files, or a data set's id."
+            "dev files, the folder of a task (or of all) as SentEval's script leaves it, or a data set's id."
         },
     )
     senteval_folds: int = field(

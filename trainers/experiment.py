@@ -19,6 +19,7 @@ Every stage is kept in a folder of the output directory: a killed run goes on at
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -179,6 +180,14 @@ class EvalSet:
         return "/".join(part for part in (self.path, self.name, key) if part)
 
 
+class LeftOutError(Exception):
+    """An arm that could not be made or measured, without which the others go on."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(why)
+        self.name = name
+
+
 @dataclass
 class Found:
     """What one trial found: arms, results by set and arm, comparisons by set and ``"a - b"``, measures, gaps."""
@@ -214,6 +223,7 @@ class Method:
         ideal: best values, in words; ``direction`` alike.
         quoted: settings of the config that reports show.
         all_seeds_at_once: whether `fit` trains all seeds together.
+        left_out: by name of an arm that could not be made or measured what went wrong; `arms` has none of them.
     """
 
     command: ClassVar[str]
@@ -231,6 +241,7 @@ class Method:
         self.run, self.arguments, self.config, self.data = run, arguments, config, data
         self.shared, self.data_seed = shared, data_seed
         self.settings = training_settings(config) if hasattr(config, "to_dict") else {}
+        self.left_out: Mapping[str, str] = {}
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Something that all trials of this process share, made when the first one asks for it."""
@@ -263,6 +274,13 @@ class Method:
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Make one arm; those that it needs are there."""
         raise NotImplementedError
+
+    def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
+        """What is said of an arm that could not be made or measured, where the others go on; else the error is raised.
+
+        They begin again without it, and take what is finished from its stages.
+        """
+        raise error
 
     def sets(self) -> Sequence[EvalSet]:
         """What the arms are measured on."""
@@ -334,8 +352,9 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
 
     Returns:
         ``arms``: how each was trained; ``results``: set -> arm -> numbers; ``comparisons``: set -> ``"a - b"`` -> what
-        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``meta``;
-        ``record``; ``files``: paths of the report by kind; ``model``: folder; ``artefacts``: what can be published.
+        a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``left_out``: what
+        is said of arms without which the others went on; ``meta``; ``record``; ``files``: paths of the report by kind;
+        ``model``: folder; ``artefacts``: what can be published.
     """
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     wanted = list(_trials(method, arguments, config))  # a bad value is refused before anything is done
@@ -345,13 +364,21 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
     asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
     with Run(str(output_dir), asked, resume=arguments.resume) as run:
         shared: dict[str, Any] = {}
+        left_out: dict[str, dict[str, str]] = {}  # by trial; seeds share one, since they become one record
         trials: dict[str, tuple[Method, Found]] = {}
-        for label, own_arguments, own_config in wanted:
+        while len(trials) < len(wanted):
+            label, own_arguments, own_config = wanted[len(trials)]
             folder = re.sub(r"[^\w-]", "_", label)
             one = method(run.trial(folder), own_arguments, own_config, data, shared, int(config.seed))
+            one.left_out = left_out.setdefault("" if label.startswith("seed=") else label, {})
             if label:
                 logger.info("Trial %s", label)
-            trials[label] = (one, _trial(one))
+            try:
+                trials[label] = (one, _trial(one))
+            except LeftOutError as error:
+                logger.error("%s. The others go on.", error)
+                one.left_out[error.name] = str(error)
+                trials = {}
         first, found = trials[""]
         if not first.wants("report"):
             folders = {path.name: path for path in sorted(run.output_dir.iterdir()) if path.is_dir()}
@@ -363,7 +390,9 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         swept = {label: each for label, each in records.items() if label and not label.startswith("seed=")}
         if swept:
             record = replace(record, tables=(*record.tables, sweep_table({"as asked": records[""], **swept})))
-        result = {**_result(trials), **concluded}
+        failed = {name: why for each in left_out.values() for name, why in each.items()}
+        record = replace(record, cautions=(*failed.values(), *record.cautions))
+        result = {**_result(trials), **concluded, **({"left_out": failed} if failed else {})}
 
         def drawn() -> Record:
             more = first.draw(found)
@@ -440,10 +469,12 @@ def _trial(method: Method) -> Found:
     scored: dict[str, tuple[dict[str, Any], Path]] = {}
     for place, name in enumerate(TopologicalSorter(needs).static_order(), start=1):
         logger.info("Model %d of %d: %s", place, len(needs), found.plans[name].arm.title)
-        found.fitted[name] = method.fit(name, found.fitted)
+        with _named(method, name, "fit"):
+            found.fitted[name] = method.fit(name, found.fitted)
         if sets:
-            method.train_to_measure(found.fitted[name])
-            scored[name] = _score(method, found.fitted[name], sets)
+            with _named(method, name, "measure"):
+                method.train_to_measure(found.fitted[name])
+                scored[name] = _score(method, found.fitted[name], sets)
     found.fitted = {name: found.fitted[name] for name in found.plans}
     for each in sets:
         by_arm = {name: scored[name][0] for name in found.plans}
@@ -451,6 +482,15 @@ def _trial(method: Method) -> Found:
     if sets:
         found.comparisons = _compare(method, sets, scored, _pairs(found))
     return found
+
+
+@contextlib.contextmanager
+def _named(method: Method, name: str, step: Literal["fit", "measure"]) -> Iterator[None]:
+    """What goes wrong with an arm is the method's to judge."""
+    try:
+        yield
+    except Exception as error:
+        raise LeftOutError(name, method.leave_out(name, error, step)) from error
 
 
 def _pairs(found: Found) -> list[tuple[str, str]]:

@@ -90,8 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after `hf-fairness`; None means those of this process.
 
     Returns:
-        Exit status: 0 done, 1 failed with a message, 2 wrong usage, 130 stopped by the user, 141 nobody reads the
-        output any more.
+        Exit status: 0 done, 1 failed with a message (or an arm of the run did), 2 wrong usage, 130 stopped by the user,
+        141 nobody reads the output any more.
     """
     status = _status(list(sys.argv[1:] if argv is None else argv))
     if argv is None:  # nothing comes after it in this process
@@ -144,8 +144,11 @@ def _run(words: list[str]) -> int:
     from hf_fairness._opening import opened_once
 
     with warnings_in_flags(name), opened_once():
-        command(name)(rest)
-    return 0
+        result = command(name)(rest)
+    left_out = result.get("left_out", {}) if isinstance(result, dict) else {}
+    for why in left_out.values():
+        print(redact(f"hf-fairness {name}: error: {in_flags(why)}."), file=sys.stderr)
+    return 1 if left_out else 0
 
 
 class _Formatter(logging.Formatter):

@@ -67,7 +67,7 @@ def adept_loss(
         ValueError: fewer than two groups or two words, shapes that do not belong together, a number out of range.
 
     Source:
-        Yang et al. 2023, their section on the loss; settings from their released script (ρ 15, weights .3 and .7, so
+        Yang et al. 2023; settings from their released script (ρ 15, weights .3 and .7, so
         λ = 7/3). Two things are open. What M(S) is: their code puts hidden states, which are no distributions, into the
         formula of a divergence, which is undefined where signs differ; here the states of a token in a layer become a
         distribution over the dimensions by a softmax, and the divergence is a mean over tokens, sentences and layers.

@@ -1,6 +1,6 @@
 """The loss of DPCE: words at right angles to what stands for the groups, in sentences that otherwise stay as they were.
 
-Source: Kaneko and Bollegala 2021, *Debiasing Pre-trained Contextualised Embeddings* (DPCE), section 3.
+Source: Kaneko and Bollegala 2021, *Debiasing Pre-trained Contextualised Embeddings* (DPCE).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def dpce_loss(
         ValueError: shapes that do not belong together, a sentence without words, or a weight out of range.
 
     Source:
-        Kaneko and Bollegala 2021, equations 2 to 4 (weights: section 4). Their code squares the mean product of a
+        Kaneko and Bollegala 2021; weights of their released script. Their code squares the mean product of a
         batch where the paper means squares; this is the paper's. Their code and this keep all tokens of a sentence with
         attribute words in place, special tokens too.
 

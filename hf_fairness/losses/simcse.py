@@ -1,6 +1,6 @@
 """Unsupervised SimCSE: two dropout views of a text are drawn together, those of other texts are pushed away.
 
-Source: Gao et al. 2021, *SimCSE: Simple Contrastive Learning of Sentence Embeddings*, equation 4 (section 3).
+Source: Gao et al. 2021, *SimCSE: Simple Contrastive Learning of Sentence Embeddings*.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def simcse_loss(first: Tensor, second: Tensor, rows: Tensor, *, temperature: flo
         first: embeddings of texts, shape (batch, dim).
         second: other views of the same texts, shape (batch, dim).
         rows: number of the row that each text is a version of, shape (batch,).
-        temperature: divides the cosines, above 0 (paper, section 3: 0.05).
+        temperature: divides the cosines, above 0 (Gao et al.: 0.05).
 
     Returns:
         The loss, a scalar of 0 or more; 0, without gradient, where no text has a negative.

@@ -33,7 +33,7 @@ class ADEPTSettings:
     adept_layers: str = field(
         default="all",
         metadata={
-            "help": "ADEPT: hidden states to compare: first (what the embeddings give), last, all (the paper's)."
+            "help": "ADEPT: hidden states to compare: first (what the embeddings give), last, all (its script's)."
         },
     )
     adept_targets: str | None = field(
@@ -46,11 +46,13 @@ class ADEPTSettings:
     adept_rho: str = field(
         default="spread",
         metadata={
-            "help": "ADEPT: width of the kernel: a number (paper: 15, for bert-large), or 'spread': the one at which "
-            "the exponents have the standard deviation 1 over the training set's neutral words."
+            "help": "ADEPT: width of the kernel: a number (its script: 15, for bert-large), or 'spread': the one at "
+            "which the exponents have the standard deviation 1 over the training set's neutral words."
         },
     )
-    adept_weight: float = field(default=7 / 3, metadata={"help": "ADEPT: weight of staying as it was (paper: 7/3)."})
+    adept_weight: float = field(
+        default=7 / 3, metadata={"help": "ADEPT: weight of staying the same (its script: 7/3)."}
+    )
     adept_learning_rate: float | None = field(
         default=None, metadata={"help": "ADEPT: learning rate; default: that of all methods."}
     )
@@ -68,8 +70,8 @@ class ADEPTF(HiddenStateMethod):
       words of this package include those of SEAT's tests 6 to 8, as the authors' list does.
     - *Layers* are the hidden states of the transformer inside the encoder, all in one distance, before any pooling.
       No head is needed, and one that is there is kept.
-    - *Width.* The paper's 15 is for states of bert-large. Where states are shorter it makes all words equally near;
-      ``spread`` depends on the states. A batch of one neutral word has no other to compare, and gives 0.
+    - *Width.* The 15 of its released script is for states of bert-large. Where states are shorter it makes all words
+      equally near; ``spread`` depends on the states. A batch of one neutral word has no other to compare, and gives 0.
     - *Differences from the released code.* It computes prototypes anew at the start of each epoch with the model as it
       is then, takes only groups' words that have counterparts and 30 sentences each (here each row has a version for
       every group, whatever the number), trains with dropout (here: ``keep_dropout``) and takes ten epochs (here: as

@@ -53,7 +53,7 @@ class CDASettings:
         },
     )
     cda_temperature: float = field(
-        default=0.05, metadata={"help": "Temperature of the contrastive objective (Gao et al. 2021, section 3: 0.05)."}
+        default=0.05, metadata={"help": "Temperature of the contrastive objective (Gao et al. 2021: 0.05)."}
     )
     cda_learning_rate: float | None = field(
         default=None,

@@ -68,7 +68,7 @@ class Contrastive(nn.Module):
 
 
 class MaskedWords(nn.Module):
-    """Masked language modelling: the head says what stood at 15 % of the places (Devlin et al. 2019, section 3.1).
+    """Masked language modelling: the head says what stood at 15 % of the places (Devlin et al. 2019).
 
     Which places, and that of these 80 % are masked, 10 % take a random word and 10 % stay, is drawn by
     `DataCollatorForLanguageModeling`; anew at every step and, other than in its usual place, within the step: so that a

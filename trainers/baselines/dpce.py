@@ -49,10 +49,10 @@ class DPCESettings:
             "tests 6 to 8, and where fewer than ten texts hold one, or at the level of sentences, all tokens."
         },
     )
-    dpce_alpha: float = field(default=0.2, metadata={"help": "DPCE: weight of the right angles (paper: .2)."})
-    dpce_beta: float = field(default=0.8, metadata={"help": "DPCE: weight of staying in place (paper: .8)."})
+    dpce_alpha: float = field(default=0.2, metadata={"help": "DPCE: weight of the right angles (its script: .2)."})
+    dpce_beta: float = field(default=0.8, metadata={"help": "DPCE: weight of staying in place (its script: .8)."})
     dpce_learning_rate: float | None = field(
-        default=None, metadata={"help": "DPCE: learning rate (paper: 5e-5); default: that of all methods."}
+        default=None, metadata={"help": "DPCE: learning rate (its script: 5e-5); default: that of all methods."}
     )
 
 
@@ -75,7 +75,8 @@ class DPCE(HiddenStateMethod):
       has one v per group, trains with dropout (here: ``keep_dropout``), and takes three epochs (here: as set).
     - Groups may be any number: they enter by their words alone.
 
-    Source: Kaneko and Bollegala 2021, *Debiasing Pre-trained Contextualised Embeddings*, sections 3 and 4.
+    Source: Kaneko and Bollegala 2021, *Debiasing Pre-trained Contextualised Embeddings*; weights and learning rate are
+    those of their released script.
     """
 
     name = "dpce"

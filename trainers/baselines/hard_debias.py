@@ -47,7 +47,7 @@ class HardDebias(Baseline):
     Words that the tokenizer splits are left out, and pieces of words are neutral. Where a masked-language-model head
     shares the matrix it changes too.
 
-    Source: Bolukbasi et al. 2016, *Man is to Computer Programmer as Woman is to Homemaker?*, section 6, who do this to
+    Source: Bolukbasi et al. 2016, *Man is to Computer Programmer as Woman is to Homemaker?*, who do this to
     static vectors; layers above a matrix may find the group in what is left.
     """
 

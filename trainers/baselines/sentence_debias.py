@@ -39,7 +39,7 @@ class RandomDirectionsSettings:
 class SentenceDebias(ErasingBaseline):
     """Takes out the first principal components of the differences between versions of a text.
 
-    Source: Liang et al. 2020, *Towards Debiasing Sentence Representations*, algorithm 1.
+    Source: Liang et al. 2020, *Towards Debiasing Sentence Representations*.
     """
 
     name = "sentence-debias"

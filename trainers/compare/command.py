@@ -8,7 +8,8 @@ from hf_fairness.trainers.training.encoder_data import VARIANTS, open_data
 DESCRIPTION = """Change one encoder with each of several methods, on the same rows, and set them and further models side
 by side: bias, what a probe reads, and utility, with paired intervals over items and seeds. Writes a league table in
 which each claim stands, falls, or cannot be decided at this n (Holm over the table), a picture of bias against utility,
-and what each method took in seconds and memory. A killed run goes on where it stopped."""
+and what each method took in seconds and memory. A killed run goes on where it stopped. A method that fails is named in
+the report; the others go on, and the exit status is 1. Errors of settings, rows and files stop the run."""
 
 EPILOG = """examples:
   every method that the model allows, three seeds:

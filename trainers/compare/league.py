@@ -211,7 +211,11 @@ def _decided(claim: Claim, p_value: float | None, stands: bool) -> Claim:
 
 
 def league_table(
-    record: Record, found: Iterable[Claim], costs: Mapping[str, Mapping[str, Any]], margin: float
+    record: Record,
+    found: Iterable[Claim],
+    costs: Mapping[str, Mapping[str, Any]],
+    margin: float,
+    failed: Sequence[str] = (),
 ) -> Table:
     """One row per model: what it costs, and each measure about which there is a claim, with what became of the claim.
 
@@ -220,6 +224,7 @@ def league_table(
         found: the claims.
         costs: by arm ``seconds`` of its making and ``peak_memory_mib``.
         margin: of the claims about utility.
+        failed: titles of models that could not be made or measured.
 
     Returns:
         The table, the model with most claims that stand first, the original above all.
@@ -250,6 +255,7 @@ def league_table(
         units = {"seconds": "s", "peak_memory_mib": "MiB"}
         numbers = [f"{spent[key]:,.0f} {unit}" if key in spent else ABSENT for key, unit in units.items()]
         rows.append((arm.title, said or ABSENT, *cells, *numbers))
+    rows += [(title, "failed", *[ABSENT] * (len(shown) + 2)) for title in failed]
     return Table(
         "League table",
         tuple(rows),

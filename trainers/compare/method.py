@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from datasets import Dataset
 
@@ -23,7 +23,7 @@ from hf_fairness.record import Arm, Record, Role
 from hf_fairness.report.audit_record import audit_changes
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import content_key
-from hf_fairness.trainers.baselines import baseline
+from hf_fairness.trainers.baselines import BASELINES, baseline
 from hf_fairness.trainers.baselines.base import Baseline
 from hf_fairness.trainers.ccd.method import CONTROL as ABOUT_CONTROL
 from hf_fairness.trainers.ccd.method import train_ccd
@@ -37,6 +37,9 @@ from hf_fairness.trainers.training.memory import PeakMemory
 logger = logging.getLogger(__name__)
 
 _BEFORE = "before"
+#: Errors of settings, rows and files, which stop a run.
+_OF_THE_USER = (ValueError, TypeError, ImportError, OSError)
+_AGAIN = "What is finished is kept: mend the cause or leave it out, and run the same command again"
 _LIMITS = (
     "All methods had the same rows, and those that train the same epochs, batches and learning rate, but where a "
     "setting of the method says otherwise. One that was published with other data or settings may do better there.",
@@ -111,7 +114,7 @@ class CompareMethod(EncoderMethod):
     @property
     def methods(self) -> dict[str, Baseline]:
         """Methods by name."""
-        return self._checked[0]
+        return {name: method for name, method in self._checked[0].items() if name not in self.left_out}
 
     @property
     def main(self) -> str:  # type: ignore[override]
@@ -124,11 +127,11 @@ class CompareMethod(EncoderMethod):
         found: dict[str, str] = {}
         for model in self.arguments.models or []:
             name = str(shown_name(model)).rsplit("/", 1)[-1]
-            taken = {_BEFORE, CONTROL, *self.methods, *found}
+            taken = {_BEFORE, CONTROL, *self._checked[0], *found}
             while name in taken:
                 name += "'"
             found[name] = model
-        return found
+        return {name: model for name, model in found.items() if name not in self.left_out}
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -154,7 +157,7 @@ class CompareMethod(EncoderMethod):
     def arms(self) -> Sequence[Plan]:
         """The original, the control of CCD, the methods, then further models; all are held against the main one too."""
         plans = [Plan(Arm(_BEFORE, "none", "original", self.base_name))]
-        if self.arguments.with_control and "ccd" in self.methods:
+        if self.with_control:
             plans.append(Plan(Arm(CONTROL, CONTROL, "control", ABOUT_CONTROL), ("ccd",), (_BEFORE,)))
         for name, method in self.methods.items():
             role: Role = "method" if name == self.main else "control" if method.is_control else "rival"
@@ -165,9 +168,14 @@ class CompareMethod(EncoderMethod):
         return plans
 
     @property
+    def with_control(self) -> bool:
+        """Whether the twin of CCD is an arm."""
+        return self.arguments.with_control and "ccd" in self.methods and CONTROL not in self.left_out
+
+    @property
     def controls(self) -> dict[str, str]:
         """The control of each method that has one among the arms."""
-        there = {CONTROL} if self.arguments.with_control and "ccd" in self.methods else set()
+        there = {CONTROL} if self.with_control else set()
         there |= {name for name, method in self.methods.items() if method.is_control}
         return {name: method.control for name, method in self.methods.items() if method.control in there}
 
@@ -210,10 +218,31 @@ class CompareMethod(EncoderMethod):
         found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
 
+    def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
+        """What went wrong, with the flag that names the arm.
+
+        An error of settings, rows or files stops the run, and so does one of the model that is published, of the last
+        arm, or in one of several processes, which may no longer be in step.
+        """
+        if name == _BEFORE:
+            raise error
+        kind = next((each for each in _OF_THE_USER if isinstance(error, each)), None)
+        flag, said = "models" if name in self.further else "methods", str(error).strip()
+        if kind is None:
+            said = f"{type(error).__name__}: {said.splitlines()[0] if said else 'no message'}"
+        said = said if step == "fit" else f"its model cannot be measured: {said}"
+        text = f"--{flag} {name}: {said.rstrip('.')}"
+        of_the_user = kind is OSError or (kind is not None and step == "fit")
+        published = name == self.main and (self.arguments.publish or self.config.push_to_hub)
+        last = len(self.methods) + len(self.further) == 1
+        if of_the_user or published or last or self.config.world_size > 1:
+            raise (kind or RuntimeError)(f"{text}. {_AGAIN}") from error
+        return f"{text}. {_AGAIN}"
+
     @cached_property
     def _options(self) -> set[str]:
         """Settings that belong to a method: what one reads does not make another train anew."""
-        return {option for method in self.methods.values() for option in method.options}
+        return {option for name in BASELINES for option in baseline(name).options}
 
     def encoder(self, fitted: Fitted) -> RememberingEncoder:
         """An arm as an encoder. Its vectors stay for the comparisons, the model does not."""
@@ -265,7 +294,9 @@ class CompareMethod(EncoderMethod):
         )
         utility = "utility/sts_spearman" if "utility/sts_spearman" in ids else "utility/similarity_structure"
         picture = pareto(record, bias, utility)
-        table = league_table(record, made, costs, margin)
+        failed = [method.title for name, method in self._checked[0].items() if name in self.left_out]
+        failed += [name for name in self.left_out if name not in self._checked[0]]
+        table = league_table(record, made, costs, margin, failed)
         record = replace(
             record,
             tables=(table, *record.tables),

@@ -15,6 +15,7 @@ import numpy as np
 
 from hf_fairness.arguments import UtilityArguments
 from hf_fairness.measure.encoder import transfer
+from hf_fairness.measure.encoder.senteval_files import read_senteval
 from hf_fairness.measure.encoder.transfer import TransferTask
 from hf_fairness.measure.encoder.transfer_data import known_task, plain_name, read_transfer_task
 from hf_fairness.record import Measure, read_measures
@@ -62,7 +63,7 @@ def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
         if title in found:
             raise ValueError(f"--senteval names {title} twice: give each task once.")
         try:
-            found[title] = open_splits(source, flag="--senteval")
+            found[title] = read_senteval(title, source) or open_splits(source, flag="--senteval")
         except ValueError as error:
             raise ValueError(f"--senteval {name}: {error}") from error
     return {name: rows for name, rows in (("senteval", found), ("glue", glue)) if rows}

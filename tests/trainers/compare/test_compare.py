@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from hf_fairness.cli import command
+from hf_fairness.cli import command, main
 from hf_fairness.record import Record
 from hf_fairness.trainers import CompareArguments
 from support.ccd_case import make_encoder
@@ -184,3 +185,99 @@ def test_a_further_model_that_is_none_is_refused_before_anything_is_trained(enco
     with pytest.raises((ValueError, OSError), match="empty"):
         command("compare")(words)
     assert not list((tmp_path / "o").glob("fit_*"))
+
+
+FAILING = ["--methods", "none", "inlp", "leace", "random-directions"]
+
+
+@pytest.fixture(scope="module")
+def failing(without_seat, tmp_path_factory):
+    """INLP runs out of memory, LEACE's model cannot be measured; then all is as it should be."""
+    from hf_fairness.trainers.baselines.inlp import INLP
+    from hf_fairness.trainers.compare.method import CompareMethod
+
+    folder = tmp_path_factory.mktemp("failing")
+    words = [make_encoder(folder / "model"), *FAILING, *WORDS, "--report_to", "none", "--output_dir"]
+    measure = CompareMethod.measure
+
+    def no_memory(*given):
+        raise RuntimeError("CUDA out of memory\nmore of it")
+
+    def nan(self, fitted, *given):
+        if fitted.name == "leace":
+            raise ValueError("embeddings hold NaN.")
+        return measure(self, fitted, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(INLP, "fit", no_memory)
+        patch.setattr(CompareMethod, "measure", nan)
+        status = main(["compare", *words, str(folder / "out")])
+        refused = main(["compare", *words, str(folder / "published"), "--publish", "inlp"])
+    first = Record.from_json(json.loads((folder / "out" / "report" / "record.json").read_text()))
+    report, started = (folder / "out" / "report" / "report.md").read_text(), stages(folder / "out")
+    after = command("compare")([*words, str(folder / "out")])
+    return {"status": (status, refused), "record": first, "report": report, "started": started, "after": after}
+
+
+@pytest.mark.whole
+def test_what_fails_is_named_and_the_others_are_compared(failing):
+    record, report = failing["record"], failing["report"]
+    assert failing["status"] == (1, 1)
+    assert [arm.name for arm in record.arms] == ["before", "random-directions"]
+    assert record.cautions[0].startswith("--methods inlp: RuntimeError: CUDA out of memory. What is finished is kept")
+    assert record.cautions[1].startswith("--methods leace: its model cannot be measured: embeddings hold NaN.")
+    assert report.count("| failed |") == 2
+
+
+@pytest.mark.whole
+def test_the_next_run_goes_on_with_what_failed(failing):
+    after = failing["after"]
+    out = after["model"].parent
+    assert "left_out" not in after
+    assert {arm.name for arm in after["record"].arms} == {"before", "inlp", "leace", "random-directions"}
+    kept = ("variants", "fit_random-directions", "fit_leace", "scores_before")
+    assert {name: stages(out)[name] for name in kept} == {name: failing["started"][name] for name in kept}
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "step", "message"),
+    [
+        ("leace", ValueError("--k is 0"), "fit", "--methods leace: --k is 0. What is finished is kept"),
+        ("leace", OSError(28, "disk full"), "measure", r"--methods leace: its model .* disk full"),
+        ("other", TypeError("no"), "fit", "--models other: no"),
+        ("inlp", RuntimeError("boom"), "fit", "--methods inlp: RuntimeError: boom"),
+        ("before", ValueError("rows"), "measure", "^rows$"),
+    ],
+)
+def test_what_the_user_can_mend_stops_the_run(name, error, step, message):
+    """Settings, rows and files; the model that is published; the original."""
+    with pytest.raises((ValueError, TypeError, OSError, RuntimeError), match=message):
+        bench(publish="inlp").leave_out(name, error, step)
+
+
+def test_what_is_a_methods_own_fault_is_told():
+    said = bench().leave_out("inlp", MemoryError(), "fit")
+    assert said.startswith("--methods inlp: MemoryError: no message. What is finished is kept")
+    with pytest.raises(RuntimeError, match="--methods inlp: RuntimeError: boom"):  # of two processes
+        bench(processes=2).leave_out("inlp", RuntimeError("boom"), "fit")
+    with pytest.raises(RuntimeError, match="--methods inlp: RuntimeError: boom"):  # the last one
+        bench(methods=["inlp"], models=None).leave_out("inlp", RuntimeError("boom"), "fit")
+
+
+def bench(processes: int = 1, **given):
+    """A comparison of which nothing is opened."""
+    from hf_fairness.trainers.baselines import baseline
+    from hf_fairness.trainers.compare.method import CompareMethod
+
+    told = {"methods": ["leace", "inlp"], "models": ["other"], **given}
+    arguments = CompareArguments(model_name_or_path="m", **told)
+    found = CompareMethod(None, arguments, SimpleNamespace(world_size=processes, push_to_hub=False), {}, {}, 0)
+    found._checked = {name: baseline(name) for name in told["methods"]}, {}
+    return found
+
+
+def test_what_another_method_reads_makes_none_train_anew():
+    from hf_fairness.trainers.baselines import BASELINES, baseline
+
+    options = {option for name in BASELINES for option in baseline(name).options}
+    assert bench()._options == bench(methods=["inlp"])._options == options
