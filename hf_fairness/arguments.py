@@ -267,6 +267,14 @@ class UtilityArguments:
         metadata={"help": "Folds of each cross-validation of these heads; SentEval's published numbers have 10."},
     )
 
+    mteb_tasks: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Tasks of MTEB by their names there, such as Banking77Classification: the main score of every arm, "
+            "with its embeddings as they are. Needs hf-fairness[mteb], and their data."
+        },
+    )
+
     glue_tasks: list[str] | None = field(
         default=None,
         metadata={

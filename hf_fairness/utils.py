@@ -26,6 +26,7 @@ EXTRAS: dict[str, str] = {
     "google.protobuf": "translation",
     "jinja2": "report",
     "matplotlib": "report",
+    "mteb": "mteb",
     "nltk": "nlu",
     "pymorphy3": "translation",
     "pymorphy3_dicts_ru": "translation",

@@ -71,7 +71,7 @@ def run_ccd(
         benchmarks: rows of ``crows_pairs``, ``stereoset`` and ``bias_ir``, as the functions of these names in
             `hf_fairness.measure` take them; the first two need a model with a masked-language-model head. And
             ``senteval`` and ``glue``: by name of a task its rows, as `hf_fairness.measure.read_transfer_task` takes
-            them.
+            them; ``mteb``: names of its tasks, or tasks (objects of its ``AbsTask``).
 
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` does: the arms are ``before``, ``after`` and
@@ -82,7 +82,7 @@ def run_ccd(
         RunLockedError: another run works in the same folder.
     """
     given = {"rows": rows, "text_column": text_column, "variants": dict(variants or {}), "sts_pairs": sts_pairs}
-    if unknown := set(benchmarks) - {"crows_pairs", "stereoset", "bias_ir", "senteval", "glue"}:
+    if unknown := set(benchmarks) - {"crows_pairs", "stereoset", "bias_ir", "senteval", "glue", "mteb"}:
         raise TypeError(f"run_ccd has no data called {', '.join(sorted(unknown))}.")
     given |= benchmarks
     return run_experiment(CCDMethod, arguments, config, **given)

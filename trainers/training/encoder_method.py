@@ -47,7 +47,7 @@ from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benc
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.given import SOURCE, Given
 from hf_fairness.trainers.training.glue import check_encoder, fine_tune_all
-from hf_fairness.trainers.training.utility import FineTuned, Transfer, UtilityTasks, read_utility
+from hf_fairness.trainers.training.utility import FineTuned, Mteb, Transfer, UtilityTasks, read_utility
 from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
@@ -244,7 +244,7 @@ class EncoderMethod(OpenedEncoder):
 
     @cached_property
     def utility_tasks(self) -> UtilityTasks:
-        """The tasks for heads on frozen embeddings, and for fine-tuning, that were given."""
+        """The tasks for heads on frozen embeddings, for fine-tuning and of MTEB that were given."""
         found: UtilityTasks = self.once("utility tasks", lambda: read_utility(self.arguments, self.data))
         return found
 
@@ -408,7 +408,8 @@ class EncoderMethod(OpenedEncoder):
         benchmarks = (Benchmark(self, items) for items in self.benchmarks if items.title not in unasked)
         tasks = self.utility_tasks
         heads = (Transfer(self, task) for task in tasks.frozen)
-        return [Audit(self), *benchmarks, *heads, *(FineTuned(self, task) for task in tasks.fine_tuned)]
+        copies = (FineTuned(self, task) for task in tasks.fine_tuned)
+        return [Audit(self), *benchmarks, *heads, *copies, *(Mteb(self, task) for task in tasks.mteb)]
 
     def asked(self) -> dict[str, Any]:
         """What was asked for, without settings of heads and fine-tunings where there are none."""

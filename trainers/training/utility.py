@@ -1,7 +1,7 @@
 """What a changed encoder must still be good for, as sets of an experiment: tasks and rows that the user names.
 
 A linear head on frozen embeddings does SentEval's tasks and SICK (:mod:`hf_fairness.measure.encoder.transfer`); a
-fine-tuned copy does those of GLUE (:mod:`hf_fairness.trainers.training.glue`).
+fine-tuned copy does those of GLUE (:mod:`hf_fairness.trainers.training.glue`); those of MTEB are its own affair.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 
 from hf_fairness.arguments import UtilityArguments
 from hf_fairness.measure.encoder import transfer
+from hf_fairness.measure.encoder.mteb_tasks import mteb_key, mteb_score, open_mteb_tasks
 from hf_fairness.measure.encoder.senteval_files import read_senteval
 from hf_fairness.measure.encoder.transfer import TransferTask
 from hf_fairness.measure.encoder.transfer_data import known_task, plain_name, read_transfer_task
-from hf_fairness.record import Measure, read_measures
+from hf_fairness.record import Declared, Measure, read_measures
 from hf_fairness.scores.transfer import (
     CLASS_MEASURES,
     SCORE_MEASURES,
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UtilityTasks:
-    """The tasks that were given, for heads on frozen embeddings and for fine-tuning."""
+    """The tasks that were given: for heads on frozen embeddings, for fine-tuning, and those of MTEB."""
 
     frozen: tuple[TransferTask, ...] = ()
     fine_tuned: tuple[TransferTask, ...] = ()
+    mteb: tuple[Any, ...] = ()
 
 
 #: Numbers of a task that stand for it; others are details.
@@ -50,9 +52,10 @@ def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
     """Rows of the tasks that were named.
 
     Returns:
-        ``senteval`` and ``glue``: by name of the task its rows by split.
+        ``senteval`` and ``glue``: by name of the task its rows by split; ``mteb``: its tasks.
 
     Raises:
+        ImportError: tasks of MTEB are named, and the package is not installed.
         ValueError: nothing of that name, or a task that is named twice.
     """
     glue = {name.lower(): _open_glue(name.lower(), arguments.glue_data) for name in arguments.glue_tasks or []}
@@ -66,7 +69,8 @@ def open_utility(arguments: UtilityArguments) -> dict[str, Any]:
             found[title] = read_senteval(title, source) or open_splits(source, flag="--senteval")
         except ValueError as error:
             raise ValueError(f"--senteval {name}: {error}") from error
-    return {name: rows for name, rows in (("senteval", found), ("glue", glue)) if rows}
+    tasks = {"senteval": found, "glue": glue, "mteb": open_mteb_tasks(arguments.mteb_tasks or [])}
+    return {name: rows for name, rows in tasks.items() if rows}
 
 
 def _open_glue(name: str, source: str) -> dict[str, Any]:
@@ -85,7 +89,8 @@ def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> Utilit
     Args:
         arguments: say how many folds there are.
         data: under ``senteval`` and ``glue`` rows by name of the task, as
-            :func:`hf_fairness.measure.encoder.transfer_data.read_transfer_task` takes them.
+            :func:`hf_fairness.measure.encoder.transfer_data.read_transfer_task` takes them; under ``mteb`` names or
+            tasks, as :func:`hf_fairness.measure.encoder.mteb_tasks.open_mteb_tasks` takes them.
 
     Raises:
         ValueError: rows that are none of that task, or fewer of a class than folds.
@@ -97,7 +102,7 @@ def read_utility(arguments: UtilityArguments, data: Mapping[str, Any]) -> Utilit
     glue = [read_transfer_task(name, rows, flag="--glue_tasks") for name, rows in (data.get("glue") or {}).items()]
     if alone := next((task.name for task in glue if not len(task.test)), None):
         raise ValueError(f"--glue_tasks {alone}: all rows are in one part. Give train and dev rows, such as dev.tsv.")
-    return UtilityTasks(tuple(tasks), tuple(glue))
+    return UtilityTasks(tuple(tasks), tuple(glue), tuple(open_mteb_tasks(data.get("mteb") or [])))
 
 
 class Transfer(EvalSet):
@@ -179,3 +184,19 @@ class FineTuned(Transfer):
         told = answers_of(self.task, self.method.run.folder(f"glue_{fitted.name}"))
         np.savez(folder / self._file, predicted=told, cosines=np.array([]))
         return class_scores(told, self.task.gold[self.task.measured], positive=self.task.positive)
+
+
+class Mteb(EvalSet):
+    """A task of MTEB: its main score of every arm. It has no items, so arms are compared over seeds alone."""
+
+    def __init__(self, method: EncoderMethod, task: Any) -> None:
+        self.method, self.task = method, task
+        name, score = task.metadata.name, task.metadata.main_score
+        told = f"{score} as mteb computes it; it gives no scores of items, so intervals are over seeds (--n_seeds)."
+        declared = {"main_score": Declared(f"{name} (MTEB, {score})", "utility", 1.0, "higher", convention=told)}
+        super().__init__(f"MTEB-{name}", declared, path="utility")
+        self.key = [method.base_key, method.opened_as, mteb_key(task)]
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """The main score."""
+        return mteb_score(self.task, self.method.encoder(fitted))
