@@ -25,6 +25,29 @@ from hf_fairness._locks import lock, may_live
 LEFT_OVER = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}\.(tmp|old)")
 
 
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Fill a file beside another one, whose place it takes when the block ends well: old content or new, never a part.
+
+    Args:
+        path: file to write; parent folders are made. A link is followed: its target is replaced.
+
+    Yields:
+        The path to write to.
+    """
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _sibling(target)
+    try:
+        yield temporary
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
 def atomic_write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """Write a file so that a reader, or a crash, sees the old content or the new one, never a part.
 
@@ -35,18 +58,8 @@ def atomic_write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     Returns:
         The path written.
     """
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _sibling(target)
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(data)
     return Path(path)
 
 
@@ -93,13 +106,14 @@ def check_json(value: Any, where: str) -> None:
 
 
 @contextlib.contextmanager
-def claim(path: str | os.PathLike[str]) -> Iterator[Path]:
+def claim(path: str | os.PathLike[str], *, wait: float = 0.0) -> Iterator[Path]:
     """Keep the output of a job to itself from start to end, and clear away what killed jobs left beside it.
 
     While it is held, `.NAME.lock` stands beside the output; another job of this package that claims it is refused.
 
     Args:
         path: file or folder that the job writes; parent folders are made, and removed again if they stay empty.
+        wait: seconds to wait for another job that holds it.
 
     Yields:
         The path, absolute and without links.
@@ -111,7 +125,7 @@ def claim(path: str | os.PathLike[str]) -> Iterator[Path]:
     made = [parent for parent in target.parents if not parent.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
     taken = f"{target} is being written by another job ({{owner}}). Wait until it ends, or choose another output."
-    release = lock(target.with_name(f".{target.name}.lock"), taken)
+    release = lock(target.with_name(f".{target.name}.lock"), taken, wait)
     try:
         _recover(target)
         yield target

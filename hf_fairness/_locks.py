@@ -16,7 +16,7 @@ class RunLockedError(RuntimeError):
     """Another live process, or this one, already works in the output folder."""
 
 
-def lock(path: Path, message: str) -> Callable[[], None]:
+def lock(path: Path, message: str, wait: float = 0.0) -> Callable[[], None]:
     """Take the lock of a file and return the function that gives it back and removes the file.
 
     The operating system drops the lock when its process dies, however it dies; forked workers do not inherit it.
@@ -24,14 +24,15 @@ def lock(path: Path, message: str) -> Callable[[], None]:
     Args:
         path: the lock's file; its folder must exist.
         message: what a caller is told if the lock is taken; ``{owner}`` stands for the process that holds it.
+        wait: seconds to wait for whoever holds it.
 
     Raises:
         RunLockedError: the lock is taken.
     """
-    held = FileLock(path, blocking=False, thread_local=False)
+    held = FileLock(path, thread_local=False)
     me = f"process {os.getpid()} on {socket.gethostname()}"
     try:
-        held.acquire()
+        held.acquire(timeout=wait, blocking=wait > 0)
     except Timeout:
         owner = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
         owner = "this process: close() it first" if owner == me else owner or "process unknown"

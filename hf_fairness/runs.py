@@ -38,6 +38,7 @@ from types import TracebackType
 from typing import Any
 
 from hf_fairness._atomic import (
+    atomic_file,
     atomic_folder,
     atomic_write_bytes,
     atomic_write_json,
@@ -60,6 +61,7 @@ from hf_fairness.utils import FairnessWarning, package_versions
 __all__ = [
     "Run",
     "RunLockedError",
+    "atomic_file",
     "atomic_folder",
     "atomic_write_bytes",
     "atomic_write_json",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from hf_fairness.cli.augment_methods import (
 )
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
+from hf_fairness.cli.shards import SHARDS, Part, Shards, add_up
 from hf_fairness.maps import MISSING
 from hf_fairness.publishing import CARD, folder_files, publish, write_splits
 from hf_fairness.results import columns
@@ -52,16 +52,23 @@ EXAMPLES = """examples:
   a second corpus along the same direction:
     hf-fairness augment news.csv --method score --model_name_or_path MODEL --direction scored/direction.json \\
         --output_dir news
+  the same on many machines that see one folder, as a Slurm array; what failed is run again with the same line:
+    sbatch --array 0-63 --wrap 'hf-fairness augment corpus --method cda --output_dir fair \\
+        --num_shards 64 --shard_index $SLURM_ARRAY_TASK_ID'
 """
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
+RECORD = "augment.json"
 #: What this command writes; only a folder that holds nothing else is ever replaced.
-_WRITTEN = frozenset({"data", CARD, "augment.json", DIRECTION})
+_WRITTEN = frozenset({"data", CARD, RECORD, DIRECTION, SHARDS})
+#: Options on which no row depends.
+_HOW = {"batch_size", "device", "cache_dir", "base_url", "token_env"}
+_HOW |= {"concurrency", "requests_per_minute", "timeout", "retries", "backoff", "max_wait"}
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:
     """Open the data, carry out the method, write, print the counts, push if asked to; returns the counts."""
-    from hf_fairness.report.dataset_card import data_file, flat_counts
+    from hf_fairness.report.dataset_card import data_file
     from hf_fairness.runs import atomic_folder
 
     width = max(map(len, METHODS))
@@ -77,16 +84,75 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     )
     options = chosen_options(arguments, groups)
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
+    if arguments.num_shards is not None:
+        return _shard(output, _job(arguments, options), repository)
     with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
-        rows = open_rows(arguments)
-        rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
-        job = Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
+        job = _job(arguments, options)
         counts = _write(folder, job, repository)
-    print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
-    print(f"\n{'data':>10}  {output / data_file(_split(arguments))}\n{'card':>10}  {output / CARD}")
+    _show(counts, output, data_file(_split(arguments)))
     if repository is not None:
         print(_push(output, arguments, repository))
     return counts
+
+
+def _job(arguments: AugmentArguments, options: Mapping[str, Any]) -> Job:
+    rows = open_rows(arguments)
+    rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
+    return Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
+
+
+def _show(counts: Mapping[str, Any], output: Path, data: str) -> None:
+    from hf_fairness.report.dataset_card import flat_counts
+
+    print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
+    print(f"\n{'data':>10}  {output / data}\n{'card':>10}  {output / CARD}")
+
+
+def _shard(output: Path, job: Job, repository: str | None) -> dict[str, Any]:
+    """Write one shard, and where no other is missing what belongs to all; returns their counts, or none yet."""
+    from hf_fairness.report.dataset_card import data_file
+
+    arguments, number, index = job.arguments, job.arguments.num_shards or 1, job.arguments.shard_index or 0
+
+    def file(place: int) -> str:
+        return data_file(_split(arguments), place, number)
+
+    shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=_settings(job))
+    part = replace(job, rows=shards.part(index))
+    counts: dict[str, Any] = {}
+
+    def make() -> Part:
+        rows = part.method.run(part)
+        tally, example = outcome(part, rows)
+        told = {"tally": tally, "example": example if arguments.card_examples else {}, "facts": part.facts}
+        return Part(rows, told, part.files)
+
+    def finish(told: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> None:
+        whole = add_up(told)
+        job.facts.update(whole["facts"], shards=plan)
+        counts.update(_complete(output, job, whole["tally"], whole["example"], repository))
+        _show(counts, output, file(0).replace("00000", "*", 1))
+        if repository is not None:
+            print(_push(output, arguments, repository))
+
+    shards.run(index, make, finish, check=lambda: _check_output(output, arguments), overwrite=arguments.overwrite)
+    missing = len(shards.missing())
+    print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; {missing} are missing" * bool(missing))
+    return counts
+
+
+def _settings(job: Job) -> dict[str, Any]:
+    """All that decides about a row, beside the rows; of files and folders that options name their content."""
+    from hf_fairness.runs import content_key
+
+    options = {
+        name: content_key(Path(value)) if isinstance(value, str) and Path(value).exists() else value
+        for name, value in job.options.items()
+        if name not in _HOW
+    }
+    version = [package_versions(("hf-fairness",)), getattr(job.method.load(), "version", 1)]
+    read = {"text_column": list(job.columns), "on_missing": job.arguments.on_missing}
+    return {"method": job.arguments.method, **read, **options, "version": version}
 
 
 def _columns(rows: Dataset, arguments: AugmentArguments, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -124,19 +190,28 @@ def _split(arguments: AugmentArguments) -> str:
 
 def _write(folder: Path, job: Job, repository: str | None) -> dict[str, Any]:
     """Carry out the method, write rows, card and record; returns the counts."""
-    from hf_fairness.runs import atomic_write_json
-
     arguments, rows = job.arguments, job.method.run(job)
     if len(rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
-    counts, example = outcome(job, rows)
-    asked = {name: value for name, value in asdict(arguments).items() if value is not None and name != "hub_token"}
-    record = {"arguments": asked, "options": _stated(job), "counts": counts, **job.facts}
+    tally, example = outcome(job, rows)
     write_splits(folder, {_split(arguments): rows})
     for name, write in job.files.items():
         write(folder / name)
-    atomic_write_json(folder / "augment.json", json.loads(json.dumps(record, default=str)))
-    _card(job, counts, example, repository).save(folder / CARD)
+    return _complete(folder, job, tally, example, repository)
+
+
+def _complete(
+    folder: Path, job: Job, tally: Mapping[str, Any], example: Mapping[str, str], repository: str | None
+) -> dict[str, Any]:
+    """Write the card, and the record last; returns the counts."""
+    from hf_fairness.runs import atomic_write_json, atomic_write_text
+
+    counts = told_counts(tally)
+    without = ("hub_token", "shard_index")
+    asked = {name: value for name, value in asdict(job.arguments).items() if value is not None and name not in without}
+    record = {"arguments": asked, "options": _stated(job), "counts": counts, **job.facts}
+    atomic_write_text(folder / CARD, str(_card(job, counts, example, repository)))
+    atomic_write_json(folder / RECORD, json.loads(json.dumps(record, default=str)))
     return counts
 
 
@@ -214,6 +289,8 @@ def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Publish
 
 #: Reasons, or phrases that were left alone, of which the commonest are told.
 _TOLD = 10
+#: Keys of what is counted by reason and by phrase.
+_BECAUSE, _LEFT = "rejected because", "left as idioms, things or names"
 #: Longest text of an example.
 _EXAMPLE = 400
 
@@ -226,7 +303,8 @@ def outcome(job: Job, result: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
         result: the data set after.
 
     Returns:
-        What was counted, in the order to show; and one row before and after, empty where no row was rewritten.
+        What was counted, in the order to show, in whole numbers that add up over parts of a data set; and one row
+        before and after, empty where no row was rewritten.
     """
     rewritten, n_in, n_out = _rewritten(job, result), len(job.rows), len(result)
     n_added = sum(rewritten) if job.method.added else max(0, n_out - n_in)
@@ -261,17 +339,29 @@ def _rewritten(job: Job, result: Dataset) -> list[bool]:
 
 
 def _rejections(job: Job, rewritten: Sequence[bool], reasons: Sequence[str]) -> dict[str, Any]:
-    """Number, share of the rows judged, and reasons, the commonest first; a reason is named up to its colon.
+    """Number of the rows judged and rejected, and for which reasons; a reason is named up to its colon.
 
     Judged are the rows with a new text, and those whose new text is not used; by a model all that have a text.
     """
     pairs = zip(rewritten, reasons, strict=True)
     judged = sum(reason != MISSING and bool(job.method.marked or new or reason) for new, reason in pairs)
     kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason not in ("", MISSING))
-    found: dict[str, Any] = {"rows judged": judged, "rejected": kinds.total()}
-    if judged:
-        found["rejected share of the judged"] = kinds.total() / judged
-    return found | ({"rejected because": dict(kinds.most_common(_TOLD))} if kinds else {})
+    return {"rows judged": judged, "rejected": kinds.total(), _BECAUSE: dict(kinds)}
+
+
+def told_counts(tally: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of the counts of :func:`outcome`: the rejected share, too; of reasons and phrases the commonest."""
+    found: dict[str, Any] = {}
+    for name, value in tally.items():
+        if name in (_BECAUSE, _LEFT):
+            commonest = dict(sorted(value.items(), key=lambda item: (-item[1], item[0]))[:_TOLD])
+            if value:
+                found[name] = {"all": sum(value.values()), **commonest} if name == _LEFT else commonest
+        else:
+            found[name] = told_counts(value) if isinstance(value, Mapping) else value
+        if name == "rejected" and tally["rows judged"]:
+            found["rejected share of the judged"] = value / tally["rows judged"]
+    return found
 
 
 #: What is counted of the terms of a column, and its key in a summary.
@@ -293,9 +383,7 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
-    kept = {"all": sum(found["kept"].values()), **dict(itertools.islice(found["kept"].items(), _TOLD))}
-    left = {"left as idioms, things or names": kept} if found["kept"] else {}
-    return {**{words: found[key] for words, key in _TERMS.items()}, **left}
+    return {**{words: found[key] for words, key in _TERMS.items()}, _LEFT: found["kept"]}
 
 
 def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool]) -> dict[str, str]:

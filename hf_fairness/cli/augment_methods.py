@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hf_fairness.arguments import DataArguments, DeviceArguments
 from hf_fairness.attributes import load_attribute
@@ -396,6 +396,8 @@ METHODS: dict[str, Method] = {
 class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     """Where the data comes from and goes to, and what is done with it."""
 
+    RANGES: ClassVar[dict[str, tuple[float | None, float]]] = {"num_shards": (1, 99_999), "shard_index": (0, 99_998)}
+
     dataset: str = field(
         metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
     )
@@ -414,12 +416,37 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     )
     num_proc: int | None = field(default=None, metadata={"help": "Processes."})
     batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
+    num_shards: int | None = field(
+        default=None,
+        metadata={
+            "help": "Write the data set in so many runs, each with its --shard_index (Slurm arrays); the last one "
+            "writes the card, and a run that is done does nothing when it is started again."
+        },
+    )
+    shard_index: int | None = field(default=None, metadata={"help": "Which of the --num_shards this is, from 0 on."})
     card_examples: bool = field(
         default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
     )
     license: str | None = field(
         default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
     )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without reading anything.
+
+        Raises:
+            ValueError: half of what says a shard, a shard that there is not, or as :class:`DataArguments`.
+        """
+        super().__post_init__()
+        if (self.num_shards is None) != (self.shard_index is None):
+            raise ValueError(
+                "--num_shards and --shard_index belong together: give both, such as --num_shards 64 --shard_index 0."
+            )
+        if self.num_shards is not None and not 0 <= (self.shard_index or 0) < self.num_shards:
+            raise ValueError(
+                f"--shard_index is {self.shard_index}, expected 0 to {self.num_shards - 1} (--num_shards "
+                f"{self.num_shards})."
+            )
 
 
 def _options(title: str, **options: tuple[Any, Any, str]) -> type[Any]:
@@ -548,6 +575,15 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
     if "score_column" in found and scoring:
         raise ValueError(
             f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
+        )
+    if arguments.num_shards is not None and method.run in (refined, balanced):
+        raise ValueError(
+            f"Method {name} chooses among all rows, so no shard can run it: leave out --num_shards and --shard_index"
+            + (
+                "; score in shards (--method score), then choose once on that folder (--score_column)."
+                if "score_column" in method.options
+                else "."
+            )
         )
     if not method.parallel and (arguments.num_proc or 1) > 1:
         raise ValueError(f"Method {name} runs in one process: leave out --num_proc.")

@@ -85,9 +85,9 @@ def size_category(n_rows: int) -> str:
     return next((name for end, name in _SIZES if n_rows < end), "n>10M")
 
 
-def data_file(split: str) -> str:
-    """Path of a split's file inside the data set, as the Hub names it."""
-    return f"data/{split}-00000-of-00001.parquet"
+def data_file(split: str, index: int = 0, number: int = 1) -> str:
+    """Path inside the data set, as the Hub names it, of a split's file: the only one, or one of several."""
+    return f"data/{split}-{index:05d}-of-{number:05d}.parquet"
 
 
 def dataset_card(made: Derivation) -> DatasetCard:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, load_dataset
 
 from hf_fairness import encoders
+from hf_fairness.cli import main
 from hf_fairness.measure import BiasDirection, BiasScore, bias_direction
 from hf_fairness.refine import compensate, replace, subtract
 from support.augment_rows import number
@@ -71,6 +72,22 @@ def test_a_sweep_over_scored_rows_gives_the_rows_of_the_model(write, augment, mo
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1] < len(ROWS)
     assert len(from_scores["compensate", 90]) > len(ROWS)
+
+
+def test_scores_of_shards(write, augment, model, tmp_path):
+    """Scored along one direction, in whatever company: the numbers of one run."""
+    source, words = write(".jsonl", ROWS), (*COLUMNS, "--model_name_or_path", model)
+    one, _, _ = augment(source, "score", *words)
+    for index, size in ((2, 5), (0, 32), (1, 1)):
+        shard = ("--num_shards", "3", "--shard_index", str(index), "--batch_size", str(size))
+        assert main(["augment", source, "--method", "score", "--output_dir", str(tmp_path / "n"), *words, *shard]) == 0
+    made = load_dataset(str(tmp_path / "n"), split="train", cache_dir=str(tmp_path / "cache"))
+    assert made.features == one.features
+    for name in one.column_names:
+        close = name.split("_bias_")[1:]
+        assert made[name][:] == (pytest.approx(one[name][:], abs=1e-5) if close else one[name][:]), name
+    directions = [(tmp_path / name / "direction.json").read_bytes() for name in ("out", "n")]
+    assert directions[0] == directions[1]
 
 
 def test_the_functions_take_the_columns_of_the_command(write, augment, model):

@@ -1,0 +1,146 @@
+"""`hf-fairness augment --num_shards N --shard_index I`: many runs make what one makes, and mix nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from datasets import Dataset, load_dataset
+
+from hf_fairness.cli import main
+from hf_fairness.cli.shards import SHARDS
+from hf_fairness.runs import claim
+from support.augment_rows import ROWS
+
+KEPT = ["README.md", "augment.json", "data"]
+
+
+@pytest.fixture
+def shard(tmp_path, capsys):
+    """Runs one shard; returns what was printed, or the error."""
+
+    def run(source: str, index: int, number: int, *words: object, method: str = "cda", code: int = 0) -> str:
+        command = ["augment", source, "--method", method, "--output_dir", str(tmp_path / "shards")]
+        command += ["--num_shards", str(number), "--shard_index", str(index), *map(str, words)]
+        status = main(command)
+        printed = capsys.readouterr()
+        assert status == code, printed.err
+        return printed.err if code else printed.out
+
+    return run
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Content and time of every file."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
+
+
+def check(folder: Path, one: tuple[Dataset, str, str], cache: Path) -> None:
+    """The folder holds the rows, the card and the counts of one run, and nothing else."""
+    assert sorted(path.name for path in folder.iterdir()) == KEPT
+    rows = load_dataset(str(folder), split="train", cache_dir=str(cache))
+    assert rows.features == one[0].features
+    assert rows.to_list() == one[0].to_list()
+    assert (folder / "README.md").read_text().replace("shards", "out") == one[1]
+    records = [json.loads((place / "augment.json").read_text()) for place in (folder, folder.parent / "out")]
+    assert records[0]["counts"] == records[1]["counts"]
+
+
+@pytest.mark.parametrize("method", ["cda", "swap", "variants"])
+def test_shards_in_any_order_make_what_one_run_makes(write, augment, shard, tmp_path, method):
+    source, folder = write(".jsonl"), tmp_path / "shards"
+    one = augment(source, method, "--card_examples")
+    for index in (2, 0, 3):
+        before = files(folder)
+        assert "are missing" in shard(source, index, 4, "--card_examples", method=method)
+        assert not (folder / "README.md").exists()
+        assert files(folder).items() >= before.items()  # nobody touches what another one wrote
+    assert "rows out" in shard(source, 1, 4, "--card_examples", method=method)
+    assert sorted(path.name for path in (folder / "data").iterdir()) == [
+        f"train-0000{index}-of-00004.parquet" for index in range(4)
+    ]
+    check(folder, one, tmp_path / "cache2")
+    before = files(folder)
+    for index in range(4):
+        assert "are missing" not in shard(source, index, 4, "--card_examples", method=method)
+    assert files(folder) == before  # the same line once more does nothing
+
+
+def test_a_run_that_was_killed_is_taken_up(write, augment, shard, tmp_path):
+    """Whatever state it left: the same lines again give the same folder."""
+    source, folder = write(".jsonl"), tmp_path / "shards"
+    one = augment(source, "cda")
+    (folder / SHARDS).mkdir(parents=True)  # before it had a plan
+    shard(source, 0, 2)
+    (folder / SHARDS / "00000.json").unlink()  # after the rows, before the note
+    (folder / "data" / ".train-00000-of-00002.parquet.lock").touch()
+    (folder / "data" / ".train-00000-of-00002.parquet.abcdef-1-01234567.tmp").write_text("half")
+    shard(source, 0, 2)
+    (folder / ".README.md.abcdef-1-01234567.tmp").write_text("half")
+    (folder / "README.md").write_text("half")  # while it finished
+    (folder / "data" / ".train-00000-of-00002.parquet.lock").touch()
+    shard(source, 1, 2)
+    check(folder, one, tmp_path / "cache2")
+    assert len(list((folder / "data").iterdir())) == 2
+
+
+def test_two_runs_of_one_shard(write, shard, tmp_path):
+    source = write(".jsonl")
+    shard(source, 1, 2)
+    with claim(tmp_path / "shards" / "data" / "train-00000-of-00002.parquet"):
+        assert "is being written by another job" in shard(source, 0, 2, code=1)
+        assert "1 are missing" in shard(source, 1, 2)  # which another one is not kept from
+    assert "rows out" in shard(source, 0, 2)
+
+
+def test_shards_of_other_settings_or_rows_are_not_mixed(write, augment, shard, tmp_path):
+    source = write(".jsonl")
+    shard(source, 0, 2)
+    assert "num_shards was 2 and is 3" in shard(source, 1, 3, code=1)
+    assert "names was None and is 'built-in'" in shard(source, 1, 2, "--names", "built-in", code=1)
+    assert "is not empty" in augment(source, "cda", out="shards", code=1)
+    edited = write(".jsonl", [{**row, "text": row["text"].replace("Rain", "Snow")} for row in ROWS])
+    assert "sample of the rows was" in shard(edited, 1, 2, code=1)
+    before = files(tmp_path / "shards")
+    assert "num_shards was 2 and is 3" in shard(edited, 1, 3, code=1)
+    assert files(tmp_path / "shards") == before
+    one = augment(edited, "cda", "--names", "built-in")
+    for index in (1, 0):  # both are told, and the second does not undo the first
+        shard(edited, index, 2, "--names", "built-in", "--overwrite")
+    check(tmp_path / "shards", one, tmp_path / "cache2")
+    assert "names was 'built-in' and is None" in shard(edited, 0, 2, code=1)  # of a finished folder, too
+
+
+def test_rows_that_changed_where_the_plan_does_not_look(write, augment, shard, tmp_path):
+    many = [{"text": f"She met number {n}."} for n in range(200)]
+    source = write(".jsonl", many)
+    shard(source, 0, 2)
+    changed = write(".jsonl", [*many[:1], {"text": "He met nobody at all."}, *many[2:]])
+    error = shard(changed, 1, 2, code=1)
+    assert "shard 0 was made of other rows than the data set has now. Run each of them again with --overwrite" in error
+    assert "shard 0 was made of other rows" in shard(changed, 0, 2, code=1)
+    shard(changed, 0, 2, "--overwrite")
+    check(tmp_path / "shards", augment(changed, "cda"), tmp_path / "cache2")
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "message"),
+    [
+        ("swap", ("--num_shards", 2), "--num_shards and --shard_index belong together"),
+        ("swap", ("--shard_index", 2), "--num_shards and --shard_index belong together"),
+        ("swap", ("--num_shards", 2, "--shard_index", 2), "--shard_index is 2, expected 0 to 1"),
+        ("swap", ("--num_shards", 0, "--shard_index", 0), "--num_shards is 0, expected 1 or more"),
+        ("swap", ("--num_shards", 7, "--shard_index", 0), "--num_shards is 7, expected at most 6, the number of rows"),
+        ("balance", ("--num_shards", 2, "--shard_index", 0), "chooses among all rows, so no shard can run it"),
+        (
+            "subtract",
+            ("--num_shards", 2, "--shard_index", 0, "--percentile", 90, "--score_column", "label"),
+            "score in shards (--method score), then choose once on that folder (--score_column)",
+        ),
+    ],
+)
+def test_what_no_shard_can_do(write, augment, tmp_path, method, words, message):
+    assert message in augment(write(".jsonl"), method, *words, code=1)
+    assert not (tmp_path / "out").exists()
