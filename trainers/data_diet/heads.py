@@ -72,6 +72,7 @@ class Heads:
         labels: NDArray[Any],
         rows: Sequence[NDArray[np.intp]],
         *,
+        steps: int | None = None,
         after_epoch: Callable[[Heads, int], object] | None = None,
     ) -> Heads:
         """Train every head on its own rows.
@@ -83,6 +84,7 @@ class Heads:
             features: shape (n, width), shared by all heads.
             labels: class of each row, shape (n,).
             rows: for each head the rows that it is trained on.
+            steps: of an epoch, where heads that are trained elsewhere need more; None: as many as these need.
             after_epoch: called with the heads and the number of epochs done.
 
         Returns:
@@ -93,7 +95,7 @@ class Heads:
             DivergedError: weights that are no numbers any more.
         """
         sizes = [len(chosen) for chosen in rows]
-        steps = math.ceil(max(sizes, default=0) / self.batch_size)
+        steps = self.steps(sizes) if steps is None else steps
         if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
             raise ValueError(
                 f"Each of the {len(self.seeds)} heads needs at least {max(steps, 1)} rows; got {sizes[:10]} rows."
@@ -117,6 +119,10 @@ class Heads:
             if after_epoch is not None:
                 after_epoch(self, epoch + 1)
         return self
+
+    def steps(self, sizes: Sequence[int]) -> int:
+        """Steps of an epoch of heads that are trained on so many rows."""
+        return math.ceil(max(sizes, default=0) / self.batch_size)
 
     def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows; both 0 where padded."""

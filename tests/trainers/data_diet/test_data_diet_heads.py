@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from hf_fairness.trainers.data_diet.heads import Heads
+from hf_fairness.trainers.data_diet.learners import side_by_side
 
 SETTINGS = {
     "hidden": 7, "num_train_epochs": 3, "per_device_train_batch_size": 16, "learning_rate": 0.01, "n_classes": 3
@@ -111,3 +112,24 @@ def test_too_few_rows_are_refused(texts):
         Heads([0, 1], 5, **SETTINGS).fit(features, labels, [np.arange(90), np.arange(5)])
     with pytest.raises(ValueError, match="Each of the 2 heads"):
         Heads([0, 1], 5, **SETTINGS).fit(features, labels, [np.arange(90)])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_heads_learn_the_same_in_threads_of_their_own(texts, threads):
+    """Parts of unequal rows take the same steps, numbers come back in order, the threads of torch are as before."""
+    features, labels, rows = texts
+    rows, seeds, before = [*rows, np.arange(33)], [3, 4, 5], torch.get_num_threads()
+
+    def work(part: slice) -> dict[str, np.ndarray]:
+        heads = Heads(seeds[part], 5, **SETTINGS)
+        steps = heads.steps([len(chosen) for chosen in rows])
+        return {"logits": heads.fit(features, labels, rows[part], steps=steps).logits(features)}
+
+    together = Heads(seeds, 5, **SETTINGS).fit(features, labels, rows).logits(features)
+    torch.set_num_threads(threads)
+    try:
+        found = side_by_side(work, 3)["logits"]
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_allclose(found, together, rtol=1e-5, atol=1e-6)
