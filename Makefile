@@ -42,7 +42,11 @@ test: $(VENV)/.test checked  ## Every area in small, doctests of the package and
 test-all: test  ## What `test` runs, and then whole pipelines, small studies and kills
 	$(PYTEST) -m whole $(PROCESSES)
 
-bench: $(VENV)/.test  ## Speed beside peers, in one run: benchmarks/results.json and a table
+$(VENV)/.bench: $(VENV)/.test benchmarks/requirements.txt
+	$(PIP) install --quiet --no-deps --requirement benchmarks/requirements.txt
+	touch $@
+
+bench: $(VENV)/.bench  ## Speed and memory beside peers and rivals, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
 slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (about three hours)

@@ -83,5 +83,5 @@ BENCHMARK = Benchmark(
     setup=setup,
     subject=subject,
     peer=peer,
-    repeats=3,
+    repeats=5,
 )

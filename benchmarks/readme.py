@@ -92,13 +92,48 @@ def _percent(value: Mapping[str, Any]) -> str:
 
 
 def speed_table(record: Mapping[str, Any]) -> str:
-    """Median ratio of each benchmark, with the least and the greatest of its rounds, and when it was measured."""
-    rows = [["what", "speed ratio", "bar", "measured at"]]
+    """Median ratio of each benchmark, with the least and the greatest of its rounds, and all that stands beside it."""
+    rows = [
+        [
+            "what",
+            "at",
+            "beside",
+            "speed ratio",
+            "bar",
+            "met",
+            "floor / ours",
+            "peak MiB, ours and beside",
+            "measured at",
+        ]
+    ]
     for entry in record["benchmarks"]:
-        ratio = entry["ratio"]
-        spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
-        rows.append([entry["compares"], spread, f"{entry['bar']:g}", made_by(entry.get("measured", record))])
+        facts = [f"{key} {value:.4g}" for key, value in entry.get("facts", {}).items()]
+        memory = entry.get("memory", {})
+        rows.append(
+            [
+                entry["compares"],
+                entry.get("size", ""),
+                "; ".join([entry.get("rival", ""), *facts]).strip("; "),
+                *_speed_cells(entry),
+                ", ".join(f"{memory[role]:,.0f}" for role in ("subject", "peer") if role in memory),
+                made_by(entry.get("measured", record)),
+            ]
+        )
     return markdown_table(rows, trusted=True)
+
+
+def _speed_cells(entry: Mapping[str, Any]) -> list[str]:
+    """Ratio, bar, whether it is met, and the share of the time that the least work takes."""
+    if "skipped" in entry:
+        return [entry["skipped"], f"{entry['bar']:.2f}", "not measured", ""]
+    ratio, floor = entry["ratio"], entry.get("floor_ratio")
+    spread = "{} ({} to {})".format(*(_times(ratio[key]) for key in ("median", "min", "max")))
+    met = "yes" if entry["passed"] else "**no**"
+    return [spread, f"{entry['bar']:.2f}", met, _times(floor["median"]) if floor else ""]
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
 def scaling_table(results: Mapping[str, Any]) -> str:

@@ -118,15 +118,20 @@ def dictionary_words() -> Rewrite:
     return lambda text, group: re.sub(r"\w+", lambda match: known.get(match[0], match[0]), text)
 
 
-def langfair() -> Rewrite:
-    """LangFair's substitution, with the tokeniser that needs no download."""
+def langfair_generator() -> Any:
+    """LangFair's generator of counterfactuals, with the tokeniser that needs no download."""
     import functools
 
     from langfair.generator import counterfactual
     from nltk.tokenize import word_tokenize
 
     counterfactual.word_tokenize = functools.partial(word_tokenize, preserve_line=True)
-    generator = counterfactual.CounterfactualGenerator()
+    return counterfactual.CounterfactualGenerator()
+
+
+def langfair() -> Rewrite:
+    """LangFair's substitution."""
+    generator = langfair_generator()
 
     def rewrite(text: str, group: str) -> str:
         if group not in generator.gender_to_word_lists or not generator.parse_texts([text], "gender")[0]:
@@ -137,14 +142,19 @@ def langfair() -> Rewrite:
     return rewrite
 
 
-def nlpaug() -> Rewrite:
+def nlpaug_augmenter() -> Any:
     """Nlpaug's ReservedAug with our pairs, every word of them."""
-    import random
-
     from nlpaug.augmenter.word import ReservedAug
 
     groups = [list(pair) for pair in {tuple(sorted(pair)) for pair in pairs_of_words().items()} if len(set(pair)) == 2]
-    augmenter = ReservedAug(sorted(groups), case_sensitive=False, aug_p=1.0, aug_max=None)
+    return ReservedAug(sorted(groups), case_sensitive=False, aug_p=1.0, aug_max=None)
+
+
+def nlpaug() -> Rewrite:
+    """Its answer to one text."""
+    import random
+
+    augmenter = nlpaug_augmenter()
 
     def rewrite(text: str, group: str) -> str:
         random.seed(0)

@@ -24,7 +24,8 @@ def setup(quick: bool) -> dict[str, Any]:
     return {"texts": texts[:: 20 if quick else 1], "words": words, "cased": cased, "swap": CounterfactualSwap("text")}
 
 
-def _mapped(state: dict[str, Any], function: Callable[[dict[str, list[str]]], Any]) -> Iterator[Any]:
+def mapped(state: dict[str, Any], function: Callable[[dict[str, list[str]]], Any]) -> Iterator[Any]:
+    """What a function of a batch makes of the texts, batch by batch."""
     texts = state["texts"]
     for start in range(0, len(texts), BATCH_SIZE):
         yield function({"text": texts[start : start + BATCH_SIZE]})
@@ -32,7 +33,7 @@ def _mapped(state: dict[str, Any], function: Callable[[dict[str, list[str]]], An
 
 def subject(state: dict[str, Any]) -> float:
     """The map function on every batch: pronouns by case, names left alone, edits recorded."""
-    for _ in _mapped(state, state["swap"]):
+    for _ in mapped(state, state["swap"]):
         pass
     return float(len(state["texts"]))
 
@@ -48,7 +49,7 @@ def peer(state: dict[str, Any]) -> float:
             words.append(word if other is None else other.capitalize() if word[0].isupper() else other)
         return " ".join(words)
 
-    for _ in _mapped(state, lambda batch: {"swapped": [swapped(text) for text in batch["text"]]}):
+    for _ in mapped(state, lambda batch: {"swapped": [swapped(text) for text in batch["text"]]}):
         pass
     return float(len(state["texts"]))
 
@@ -60,7 +61,7 @@ def floor(state: dict[str, Any]) -> float:
     def function(batch: dict[str, list[str]]) -> dict[str, list[str]]:
         return {"swapped": [" ".join(swap(word, word) for word in text.split()) for text in batch["text"]]}
 
-    for _ in _mapped(state, function):
+    for _ in mapped(state, function):
         pass
     return float(len(state["texts"]))
 

@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 try:
-    from benchmarks import runner, study
-    from benchmarks.runner import Benchmark, SkipSubject
+    from benchmarks import readme, runner, study
+    from benchmarks.runner import Benchmark, SkipSubject, Told
 finally:
     sys.path.remove(str(ROOT))
 
@@ -102,14 +102,85 @@ def test_one_subject_measured_again_leaves_the_rows_of_the_others(tmp_path: Path
     after = {row["name"]: row for row in json.loads(path.read_text())["benchmarks"]}
     assert list(after) == list(before) == ["nap", "other"]
     assert after["other"] == before["other"]
-    assert (after["nap"]["bar"], set(after["nap"]["measured"])) == (50.0, {"commit", "date", "hardware"})
+    assert (after["nap"]["bar"], set(after["nap"]["measured"])) == (50.0, {"commit", "date", "hardware", "load"})
     runner.run([other], results=path)
     assert [row["name"] for row in json.loads(path.read_text())["benchmarks"]] == ["other"]
 
 
+def test_one_idea_at_several_sizes_is_a_row_each(tmp_path: Path, capsys) -> None:
+    path, states = tmp_path / "results.json", []
+
+    def setup(quick: bool, size: str) -> None:
+        states.append(size)
+
+    sized = benchmark(bar={"small": 1.5, "large": 50.0}, setup=setup)
+    runner.run([benchmark(), benchmark(name="other")], results=path, keep=True)
+    assert runner.run([sized], results=path, keep=True) == 1
+    assert states == ["small", "large"]
+    assert "nap, large: the ratio" in capsys.readouterr().err
+    rows = json.loads(path.read_text())["benchmarks"]
+    shown = [(row["name"], row.get("size"), row["bar"], row["passed"]) for row in rows]
+    assert shown == [("nap", "small", 1.5, True), ("nap", "large", 50.0, False), ("other", None, 1.5, True)]
+    table = readme.speed_table({"benchmarks": rows, "commit": "0", "date": "2026"}).splitlines()
+    assert ["| yes |" in line for line in table[2:]] == [True, False, True]
+    assert ["| **no** |" in line for line in table[2:]] == [False, True, False]
+
+
+def test_a_rival_is_named_with_its_version_or_says_how_it_is_installed() -> None:
+    row = runner.measure(benchmark(rival="pytest", check=lambda state: {"agreement": 0.5}))
+    assert (row["rival"], row["facts"]) == (f"pytest {pytest.__version__}", {"agreement": 0.5})
+    table = readme.speed_table({"benchmarks": [row], "commit": "0", "date": "2026"})
+    assert f"| pytest {pytest.__version__}; agreement 0.5 |" in table
+    missing = runner.measure(benchmark(rival="no-such-rival"))
+    assert "needs no-such-rival" in missing["skipped"]
+    assert "-r benchmarks/requirements.txt" in missing["skipped"]
+    assert missing["skipped"] in readme.speed_table({"benchmarks": [missing], "commit": "0", "date": "2026"})
+    assert (ROOT / "benchmarks" / "requirements.txt").is_file()
+
+    def lacks_a_part(quick: bool) -> None:
+        raise ImportError("no module of its")
+
+    assert "no module of its" in runner.measure(benchmark(rival="pytest", setup=lacks_a_part))["skipped"]
+    with pytest.raises(ImportError, match="no module of its"):  # without a rival it is ours that is broken
+        runner.measure(benchmark(setup=lacks_a_part))
+
+
+def test_numbers_that_are_defined_alike_must_agree() -> None:
+    assert runner.agree("rates", [0.5, 1.0], [0.5, 1.25], 0.25) == 0.25
+    for theirs in (1.3, float("nan")):
+        with pytest.raises(ValueError, match="rates: ours and the rival's differ by"):
+            runner.agree("rates", [0.5, 1.0], [0.5, theirs], 0.25)
+
+
+def test_memory_is_what_the_work_held_in_a_process_of_its_own() -> None:
+    works = "lambda: bytearray(300 * 2**20)", "lambda: len(bytearray(100 * 2**20))", "lambda: None"
+    code = f"from benchmarks.runner import held; before = {works[0]}(); del before; print(held({{}}))"
+    found = []
+    for work in works[1:]:
+        command = [sys.executable, "-c", code.format(work)]
+        told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        found.append(told.strip())
+    if found[0] == "None":
+        pytest.skip("this system does not tell peak memory")
+    assert 99 < float(found[0]) < 110
+    assert 0 <= float(found[1]) < 5
+
+
+def test_memory_of_a_subject_and_of_processes_that_tell_their_own() -> None:
+    told = benchmark(subject=lambda state: Told(0.1, 30.0), peer=lambda state: Told(0.2, 50.0))
+    row = runner.measure(told, memory=True)
+    assert (row["ratio"]["median"], row["memory"]) == (2.0, {"subject": 30.0, "peer": 50.0})
+    assert "| 30, 50 |" in readme.speed_table({"benchmarks": [row], "commit": "0", "date": "2026"})
+    assert "memory" not in runner.measure(told)
+    assert "memory" not in runner.measure(benchmark(memory=False), memory=True)
+    found = runner.peak("seat_permutation", "subject", quick=True)
+    assert found is None or 1 < found < 200
+
+
 def test_bad_declarations_are_refused() -> None:
-    with pytest.raises(ValueError, match="bar must be a positive ratio"):
-        benchmark(bar=0)
+    for bar in (0, {}, {"small": 1.0, "large": 0.0}):
+        with pytest.raises(ValueError, match="bar must be a positive ratio"):
+            benchmark(bar=bar)
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         benchmark(repeats=0)
 
