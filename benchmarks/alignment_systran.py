@@ -13,12 +13,7 @@ from hf_fairness.alignment import align
 from hf_fairness.measure.translator.winomt_data import read_translations, read_winomt
 
 DATA = FOLDER.parent.parent / "shared" / "data"
-#: Released pairs of each size: name of the files without the language, and the language.
-NEWS = {
-    "German news, 6,000 pairs": ("news.2016.MALE.BT.en-de", "de"),
-    "Italian news, 20,000 pairs": ("news.2017.MALE.en-it", "it"),
-}
-SIZES = ("WinoMT in German, 3,888 pairs", *NEWS)
+WINOMT, NEWS = "WinoMT in German, 3,888 pairs", "German news, 6,000 pairs"
 
 
 class State(NamedTuple):
@@ -32,15 +27,12 @@ def setup(quick: bool, size: str) -> State:
     """Split the sentences at blanks."""
     if not DATA.is_dir():
         raise SkipSubject("needs the third-party data in ../shared beside the project")
-    if size in NEWS:
-        name, lang = NEWS[size]
-        sides = [(DATA / "gfst" / f"{name}.{end}").read_text(encoding="utf-8").split("\n")[:-1] for end in ("en", lang)]
+    if size == NEWS:
+        files = (DATA / "gfst" / f"news.2016.MALE.BT.en-de.{lang}" for lang in ("en", "de"))
+        sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in files]
     else:
-        rows = read_winomt(DATA / "winomt" / "en.txt")
-        sides = [
-            [row["sentence"] for row in rows],
-            read_translations(DATA / "winomt" / "translations" / "google.en-de.txt"),
-        ]
+        translations = read_translations(DATA / "winomt" / "translations" / "google.en-de.txt")
+        sides = [[row["sentence"] for row in read_winomt(DATA / "winomt" / "en.txt")], translations]
     step = 8 if quick else 1
     sources, targets = ([text.split() for text in side[::step]] for side in sides)
     return State(sources, targets)
@@ -71,7 +63,7 @@ def check(state: State) -> dict[str, float]:
 BENCHMARK = Benchmark(
     name="alignment_systran",
     compares="fast_align in numpy against systran-align (C++, both directions), per direction",
-    bar=dict.fromkeys(SIZES, 1.0),
+    bar=dict.fromkeys((WINOMT, NEWS), 1.0),
     setup=setup,
     subject=subject,
     peer=peer,
