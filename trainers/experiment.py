@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from transformers import TrainingArguments
 
 from hf_fairness.arguments import (
@@ -355,8 +356,13 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         a paired comparison found; what the method adds; ``trials``: the same of each further trial; ``left_out``: what
         is said of arms without which the others went on; ``meta``; ``record``; ``files``: paths of the report by kind;
         ``model``: folder; ``artefacts``: what can be published.
+
+    Raises:
+        ValueError: a value that a sweep cannot have, or half precision that the device does not have.
     """
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
+    if getattr(config, "fp16", False) and ("cpu" in str(config.device) or not torch.accelerator.is_available()):
+        raise ValueError("fp16=True wants a GPU: on a CPU the Trainer ignores it. Take bf16=True, or leave it out.")
     wanted = list(_trials(method, arguments, config))  # a bad value is refused before anything is done
     labels = [label for label, _, _ in wanted]
     if len(set(labels)) < len(labels):

@@ -156,6 +156,12 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(worlds, tmp_path, capfd,
     refused(worlds, name, REFUSED[ability][name], *FLAGS[ability], capfd=capfd, out=tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", cells("half precision", works=True))
+def test_float16_is_refused_without_a_gpu(worlds, tmp_path, capfd, name):
+    """The Trainer would train in float32, and the report would say otherwise."""
+    refused(worlds, name, "--fp16 wants a GPU: on a CPU", "--fp16", capfd=capfd, out=tmp_path / "out")
+
+
 @pytest.mark.parametrize("name", cells("n_seeds", works=True))
 def test_seeds(worlds, plain, tmp_path, name):
     out = tmp_path / "out"

@@ -90,6 +90,26 @@ def test_batches_that_are_accumulated_are_one_large_batch(case, pool, tmp_path, 
     assert (found[4][1] - found[16][1]).norm() < 1e-3 * moved
 
 
+@PEFT
+def test_adapters_learn_the_same_when_activations_are_computed_twice(case, pool, tmp_path):
+    """In bfloat16, with batches that are accumulated: gradients reach adapters below frozen weights."""
+    source, tokenizer = case.generator
+    how = {"generator_per_device_train_batch_size": 4, "generator_gradient_accumulation_steps": 4}
+    how |= {"generator_use_peft": True, "bf16": True, "use_cpu": True}
+    found = []
+    for again in (False, True):
+        config = dataclasses.replace(CONFIG, **how, activation_checkpointing=again)
+        model, layout = open_generator(source, **PLACE, config=config, tokenizer=tokenizer)
+        trained = [weight for weight in model.parameters() if weight.requires_grad]
+        before = torch.cat([weight.detach().flatten() for weight in trained])
+        result = train(model, layout, pool.select(range(48)), tmp_path / str(again), config=config)
+        assert result["steps"] == 3
+        assert {weight.dtype for weight in trained} == {torch.float32}
+        found.append(torch.cat([weight.detach().flatten() for weight in trained]) - before)
+    assert found[0].norm() > 0.1
+    assert (found[0] - found[1]).norm() < 1e-2 * found[0].norm()
+
+
 def test_the_loss_is_that_of_the_texts_alone(case, pool):
     source, tokenizer = case.generator
     _, layout = open_generator(source, **PLACE, config=CONFIG, tokenizer=tokenizer)
