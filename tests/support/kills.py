@@ -1,10 +1,13 @@
-"""Kill a command at random moments, run it again, and compare what it leaves with what an undisturbed run leaves.
+"""Disturb a command, run it again, and compare what it leaves with what an undisturbed run leaves.
 
-    PYTHONPATH=tests python -m support.kills --kills 256 --only ccd gfst --jobs 2
+    PYTHONPATH=tests python -m support.kills --kills 256 --faults 100 --only ccd gfst --jobs 2
 
 One process loads the libraries and is forked for every run, so that a run costs what the command does and no import.
-The moments are drawn evenly over the time of an undisturbed run; a kill is SIGKILL of the whole process group.
-After each kill the same command runs to its end. Its files must then be those of the undisturbed run, byte by byte
+A kill is SIGKILL of the whole process group, at moments that are drawn evenly over the time of an undisturbed run.
+A fault comes at a write point: right before a file of the output, or beside it, is opened for writing, moved or
+removed, or a folder is made or removed. Every other one is a SIGKILL too, the others are errors: the disk is full,
+or, where something goes, it cannot be read. They are spread evenly over the write points of an undisturbed run.
+After each the same command runs to its end. Its files must then be those of the undisturbed run, byte by byte
 but for what a clock says (`TIMES`, `CLOCK`), under the same names: nothing is left in the output or beside it.
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -24,6 +28,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,6 +44,39 @@ CLOCK = re.compile(
     rb"seconds(: |</dt><dd>)[\d.]+|\d{4}-\d\d-\d\d(T[\d:+.]+)?"
     rb"|\d+(\.\d+)?(e-\d+)? ?(ms|s|seconds?|minutes?|min|h|hours?|MiB)\b"
 )
+
+
+#: What Python tells audit hooks before it writes, and the error that may come of it.
+POINTS = {
+    "open": errno.ENOSPC, "os.mkdir": errno.ENOSPC, "os.rename": errno.ENOSPC, "os.remove": errno.EIO,
+    "os.rmdir": errno.EIO,
+}  # fmt: skip
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+class Fault:
+    """An audit hook that counts the write points of a process below a folder, and disturbs it at one of them.
+
+    Args:
+        folder: where writing counts.
+        at: number of the point, from 1 on; 0 means none.
+        kills: whether the process group is killed there; otherwise the write fails.
+    """
+
+    def __init__(self, folder: Path, at: int = 0, *, kills: bool = False) -> None:
+        self.folder, self.at, self.kills, self.seen = f"{folder}{os.sep}", at, kills, 0
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        """Told of an event."""
+        if event not in POINTS or (event == "open" and not args[2] & _WRITES):
+            return
+        if isinstance(args[0], int) or not str(Path(os.fsdecode(args[0])).absolute()).startswith(self.folder):
+            return
+        self.seen += 1
+        if self.seen == self.at and self.kills:
+            os.killpg(0, signal.SIGKILL)
+        elif self.seen == self.at:
+            raise OSError(POINTS[event], os.strerror(POINTS[event]), os.fsdecode(args[0]))
 
 
 def load() -> None:
@@ -63,8 +101,8 @@ def load() -> None:
         command(name)
 
 
-def fork(words: list[str], log: Path) -> int:
-    """Start a command in a process group of its own; returns its id."""
+def fork(words: list[str], log: Path, fault: Fault | None = None) -> int:
+    """Start a command in a process group of its own; returns its id. With a fault, the log ends with what it saw."""
     child = os.fork()
     if child:
         return child
@@ -78,7 +116,11 @@ def fork(words: list[str], log: Path) -> int:
         warnings.simplefilter("ignore")
         from hf_fairness.cli import main
 
+        if fault:
+            sys.addaudithook(fault)
         status = main(words)
+        if fault:
+            print(f"\nwrite points: {fault.seen}")
         stream.flush()
     except BaseException:
         traceback.print_exc()
@@ -217,36 +259,58 @@ class Trial:
         line = self.command.line(self.command.words, self.place / "out")
         return kill_after(fork(line, self.folder / "killed.txt"), moment)
 
+    def fault(self, at: int, *, kills: bool = False) -> tuple[int, str]:
+        """Run with a fault at a write point; status and what was said."""
+        self.begin()
+        line, log = self.command.line(self.command.words, self.place / "out"), self.folder / "fault.txt"
+        status = finish(fork(line, log, Fault(self.place, at, kills=kills)))
+        return status, log.read_text(errors="replace")
 
-def try_command(name: str, folder: Path, n_kills: int, seed: int) -> dict[str, Any]:
-    """Kill one command again and again; returns what was found."""
+    def disturbances(self, n_kills: int, n_faults: int, seed: int) -> Iterator[tuple[str, list[str]]]:
+        """Disturb the command again and again; gives what was done, and what was wrong with how the command ended."""
+        moments, seconds = random.Random(f"{seed} {self.name}"), self.seconds
+        for _ in range(n_kills):
+            while not self.kill(moment := moments.random() * seconds):
+                seconds *= 0.9  # it was quicker than the run that was timed
+            yield f"killed after {moment:.3f} s", []
+        points = int(self.fault(0)[1].rpartition("write points: ")[2]) if n_faults else 0
+        for number in range(n_faults):
+            at, kills = 1 + number * points // n_faults, number % 2 == 0
+            status, said = self.fault(at, kills=kills)
+            wrong = [] if status == -signal.SIGKILL or not kills else [f"ended with {status}, not killed"]
+            if not kills and (status not in (0, 1) or "Traceback" in said or (status and "error:" not in said)):
+                wrong = [f"ended with {status}: {said[-1500:]}"]
+            yield f"{'killed' if kills else 'an error'} at write point {at} of {points}", wrong
+
+
+def try_command(name: str, folder: Path, n_kills: int, n_faults: int, seed: int) -> dict[str, Any]:
+    """Disturb one command again and again; returns what was found."""
     start = time.monotonic()
     trial = Trial(name, folder)
     wanted = trial.wanted()
-    moments, seconds = random.Random(f"{seed} {name}"), trial.seconds
-    found: dict[str, Any] = {"command": name, "kills": 0, "equal": 0, "left_over": 0, "failures": []}
-    for number in range(n_kills):
-        while not trial.kill(moment := moments.random() * seconds):
-            seconds *= 0.9  # it was quicker than the run that was timed
-        found["kills"] += 1
+    found: dict[str, Any] = {"command": name, "n": 0, "equal": 0, "left_over": 0, "failures": []}
+    for what, wrong in trial.disturbances(n_kills, n_faults, seed):
+        found["n"] += 1
         try:
             trial.run()
             differ, more = differences(tree(trial.place), wanted)
         except RuntimeError as error:
             differ, more = [str(error)], []
+        differ += wrong
         found["equal"] += not differ
         found["left_over"] += bool(more)
         if differ or more:
-            kept = folder / f"failure-{number}"
+            kept = folder / f"failure-{found['n']}"
             shutil.copytree(trial.place, kept)
-            found["failures"].append({"moment": moment, "differ": differ, "left_over": more, "kept": str(kept)})
-    return {**found, "n": n_kills, "run_seconds": trial.seconds, "seconds": time.monotonic() - start}
+            found["failures"].append({"what": what, "differ": differ, "left_over": more, "kept": str(kept)})
+    return {**found, "run_seconds": trial.seconds, "seconds": time.monotonic() - start}
 
 
 def main() -> int:
     """Run the trials; prints a line for each command, and writes what was found as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20, help="kills of each command")
+    parser.add_argument("--faults", type=int, default=0, help="faults at write points of each command")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="commands to try")
     parser.add_argument("--jobs", type=int, default=1, help="commands at a time")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
@@ -263,7 +327,7 @@ def main() -> int:
         child = os.fork()
         if child == 0:
             try:
-                found = try_command(name, folder, options.kills, options.seed)
+                found = try_command(name, folder, options.kills, options.faults, options.seed)
             except BaseException as error:
                 found = {"command": name, "error": f"{type(error).__name__}: {error}"}
             (folder / "found.json").write_text(json.dumps(found, indent=2))
@@ -279,7 +343,7 @@ def main() -> int:
             for failure in found.get("failures", []):
                 print("   ", json.dumps(failure)[:1500], flush=True)
     (options.folder / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    return int(any(found.get("equal") != options.kills or found["left_over"] for found in results))
+    return int(any("error" in found or found["failures"] for found in results))
 
 
 if __name__ == "__main__":
