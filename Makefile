@@ -66,6 +66,7 @@ slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README
 	$(BIN)/python -m benchmarks.ibadr_sick
 	$(BIN)/python -m benchmarks.interval_coverage
 	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.readme
 
 style: $(VENV)/.test  ## Lint and formatting, nothing is changed

@@ -15,6 +15,7 @@ from benchmarks import (
     compare_planted,
     compare_quality,
     data_diet_quality,
+    engines,
     gfst_cell,
     gfst_news,
     ibadr_quality,
@@ -405,6 +406,7 @@ def tables() -> dict[str, str]:
         ("swap_exam", "swap_exam", swap_exam.table, "The closed half has not been opened."),
         ("compare", "compare_quality", compare_quality.table, f"{NOT_RUN} an hour of two cores."),
         ("compare_planted", "compare_planted", compare_planted.table, f"{NOT_RUN} half an hour of one core."),
+        ("engines", "engines", engines.table, f"{NOT_RUN} ten minutes of two cores."),
         ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
         ("refine_real", "refine_real", refine_planted.real_table, f"{NOT_RUN} half an hour of one core."),
     ):

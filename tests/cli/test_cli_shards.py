@@ -10,6 +10,7 @@ from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
 from hf_fairness.cli.shards import SHARDS
+from hf_fairness.publishing import MANIFEST
 from hf_fairness.runs import claim
 from support.augment_rows import ROWS
 
@@ -123,6 +124,26 @@ def test_rows_that_changed_where_the_plan_does_not_look(write, augment, shard, t
     assert "shard 0 was made of other rows" in shard(changed, 0, 2, code=1)
     shard(changed, 0, 2, "--overwrite")
     check(tmp_path / "shards", augment(changed, "cda"), tmp_path / "cache2")
+
+
+@pytest.mark.whole
+def test_the_last_shard_pushes(fake_hub, write, tmp_path):
+    code = """
+        import sys
+        from hf_fairness.cli import main
+        source, out = sys.argv[1:]
+        words = ["augment", source, "--method", "cda", "--output_dir", out, "--push_to_hub"]
+        words += ["--hub_dataset_id", "tester/parts", "--num_shards", "2", "--shard_index"]
+        for index in ("1", "0", "1"):
+            assert main([*words, index]) == 0
+    """
+    printed = fake_hub.run(code, write(".csv"), tmp_path / "out")
+    assert printed.count("Pushed to") == 1
+    files = fake_hub.files("tester/parts", "dataset")
+    assert {path for path in files if path not in (".gitattributes", MANIFEST)} == {
+        "README.md",
+        *(f"data/train-0000{index}-of-00002.parquet" for index in range(2)),
+    }
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,10 @@ def make_augment(folder: Path) -> dict[str, Command]:
     return {
         "augment cda": Command([*start, "cda"], **options),
         "augment variants": Command([*start, "variants"], **options),
+        "augment --num_shards": Command(
+            [*start, "cda", "--num_shards", "2", "--shard_index", "1"],
+            before=[*start, "cda", "--num_shards", "2", "--shard_index", "0"],
+        ),
         "augment --overwrite": Command([*start, "swap", "--overwrite"], output="--output_dir", before=[*start, "cds"]),
     }
 
@@ -184,7 +188,7 @@ def make_refine(folder: Path) -> dict[str, Command]:
 
 #: Maker -> the names of the commands that it makes.
 MAKERS: dict[Callable[[Path], dict[str, Command]], tuple[str, ...]] = {
-    make_augment: ("augment cda", "augment variants", "augment --overwrite"),
+    make_augment: ("augment cda", "augment variants", "augment --num_shards", "augment --overwrite"),
     make_build: ("build-dataset",),
     make_encoder: ("audit", "ccd", "compare"),
     make_diet: ("data-diet", "data-diet full"),
