@@ -177,6 +177,18 @@ def test_memory_of_a_subject_and_of_processes_that_tell_their_own() -> None:
     assert found is None or 1 < found < 200
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ["group_metrics", "alignment_systran"])
+def test_a_subject_beside_another_library_does_what_it_does(name: str) -> None:
+    subject = next(each for each in runner.discover() if each.name == name)
+    row = runner.measure(subject, subject.sizes[0], quick=True)
+    if "needs the third-party data" in row.get("skipped", ""):
+        pytest.skip(row["skipped"])
+    assert row["rival"].startswith(f"{subject.at(subject.sizes[0])[1]} ")
+    assert all(0 < value < 1 for value in row["facts"].values())
+    assert row["ratio"]["median"] > 0
+
+
 def test_bad_declarations_are_refused() -> None:
     for bar in (0, {}, {"small": 1.0, "large": 0.0}):
         with pytest.raises(ValueError, match="bar must be a positive ratio"):
