@@ -7,12 +7,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hf_fairness._processes import one_thread_after_fork
+from hf_fairness._processes import one_thread_after_fork, shared_work, turn, wanted_by_any
 from hf_fairness.utils import is_main_process, progress
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class BaseEncoder(ABC):
 
     #: How messages and ``meta`` call this encoder.
     name: str = "encoder"
+    #: Whether processes that share rows share the texts here: not where another encoder is asked, or a table.
+    shares: ClassVar[bool] = True
 
     @property
     def label(self) -> str:
@@ -123,7 +125,17 @@ class BaseEncoder(ABC):
             ValueError: no texts, or vectors of a wrong shape, or NaN among them.
         """
         items = check_texts(texts)
-        return check_vectors(self._encode(items), items, self.name)
+        processes = turn()[1] if self.shares else 1
+        if processes == 1:
+            return check_vectors(self._encode(items), items, self.name)
+        order = sorted(range(len(items)), key=lambda place: len(items[place]))
+        parts = [order[start::processes] for start in range(min(processes, len(items)))]
+
+        def work(places: Sequence[int]) -> Vectors:
+            mine = [items[place] for place in places]
+            return check_vectors(self._encode(mine), mine, self.name)
+
+        return np.stack(shared_work(parts, work, "Encoding", show_progress=False))
 
 
 class RememberingEncoder(BaseEncoder):
@@ -135,13 +147,18 @@ class RememberingEncoder(BaseEncoder):
         encoder: what gives the vectors.
     """
 
+    shares = False
+
     def __init__(self, encoder: BaseEncoder) -> None:
         self.encoder, self.name = encoder, encoder.name
         self._vectors: dict[str, Vectors] = {}
 
     def unseen(self, texts: Iterable[str]) -> list[str]:
-        """Those of the texts that have no vector yet, each once, in order of first appearance."""
-        return [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        """Those of the texts that have no vector yet, each once, in order of first appearance.
+
+        Where processes share rows, they are those that any of these lacks.
+        """
+        return wanted_by_any(text for text in dict.fromkeys(texts) if text not in self._vectors)
 
     def _encode(self, texts: list[str]) -> Any:
         if new := self.unseen(texts):

@@ -1,21 +1,34 @@
-"""Several processes: the notes that rank 0 leaves for the others, and torch in forked children."""
+"""Several processes: notes of rank 0 for the others, rows that all share, engines that are refused, and forks."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hf_fairness._atomic import atomic_write_json
 from hf_fairness._locks import may_live
-from hf_fairness.utils import is_main_process
+from hf_fairness.utils import is_main_process, progress
+
+T = TypeVar("T")
 
 POLL_SECONDS = 0.05
 #: Ranks of one launch start within this time of each other (for launchers without an id of their own).
 START_SECONDS = 5.0
+
+#: What splits a model over processes -> its setting of `TrainingArguments`, and what `accelerate launch` sets for it.
+ENGINES = {
+    "FSDP": ("fsdp", "ACCELERATE_USE_FSDP"),
+    "DeepSpeed": ("deepspeed", "ACCELERATE_USE_DEEPSPEED"),
+    "Tensor or context parallelism": ("parallelism_config", "ACCELERATE_USE_PARALLELISM_CONFIG"),
+    "Megatron-LM": ("", "ACCELERATE_USE_MEGATRON_LM"),
+}
 
 #: How many runs this process has made in a folder; equal on all ranks of a launch.
 _RUNS: dict[Path, int] = {}
@@ -36,6 +49,120 @@ def one_thread_after_fork() -> None:
 
         torch.set_num_threads(1)
         _IMPORTED_BY = os.getpid()
+
+
+def refuse_engines(what: str, settings: Any = None, *, but: Sequence[str] = ()) -> None:
+    """Raise where an engine that splits a model over processes was asked for, by a setting or by the launcher.
+
+    Args:
+        what: needs the whole model on each process.
+        settings: `TrainingArguments`, or None.
+        but: engines that it can do with.
+
+    Raises:
+        ValueError: says which engine, and what to use instead.
+    """
+    for engine, (setting, variable) in ENGINES.items():
+        if engine in but:
+            continue
+        if getattr(settings, setting, None) or os.environ.get(variable, "").lower() in ("1", "true", "yes"):
+            raise ValueError(
+                f"{engine} splits a model over the processes, and {what} needs the whole model on each: use `torchrun` "
+                "or `accelerate launch --multi_gpu` without it, and LoRA (use_peft) for a model that is too large."
+            )
+
+
+#: Whether the processes of this launch share rows now.
+_share_rows = False
+
+
+@contextlib.contextmanager
+def rows_shared(*, cpu: bool = False) -> Iterator[None]:
+    """Within the block, what scores or generates shares its rows over all processes of the launch; alone it does all.
+
+    Every process must do the same in the same order, and gets the same.
+
+    Args:
+        cpu: stay off the accelerator, where the process group is set up here.
+    """
+    global _share_rows
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    from accelerate import PartialState
+
+    before = _share_rows
+    _share_rows = PartialState(**({"cpu": True} if cpu else {})).num_processes > 1
+    try:
+        yield
+    finally:
+        _share_rows = before
+
+
+def turn() -> tuple[int, int]:
+    """Which of how many processes this is, of those that share rows now: the first of one outside `rows_shared`."""
+    if not _share_rows:
+        return 0, 1
+    from accelerate import PartialState
+
+    return PartialState().process_index, PartialState().num_processes
+
+
+def own_device() -> Any:
+    """The device of this process, where processes share rows; else None."""
+    if not _share_rows:
+        return None
+    from accelerate import PartialState
+
+    return PartialState().device
+
+
+def wanted_by_any(items: Iterable[T]) -> list[T]:
+    """What one of the processes that share rows lacks, or several do, each once: so that all work on the same."""
+    own = list(items)
+    if turn()[1] == 1:
+        return own
+    from accelerate.utils import gather_object
+
+    return list(dict.fromkeys(gather_object(own)))
+
+
+def shared_work(
+    batches: Sequence[Sequence[int]],
+    work: Callable[[Sequence[int]], Iterable[Any]],
+    what: str,
+    *,
+    show_progress: bool | None = None,
+) -> list[Any]:
+    """Results of batches of rows in the order of the rows; processes that share rows take turns at the batches.
+
+    Args:
+        batches: rows of each batch; all rows together are 0, 1, ...
+        work: from the rows of a batch to a result for each.
+        what: for the label of the bar.
+        show_progress: None means on a terminal and on the main process only.
+
+    Returns:
+        One result per row, the same on every process.
+    """
+    found: list[tuple[int, Any]] = []
+    place, processes = turn()
+    for rows in progress(batches[place::processes], what, show_progress=show_progress, unit="batch"):
+        found += zip(rows, work(rows), strict=True)
+    return of_all(found)
+
+
+def of_all(found: list[tuple[int, Any]]) -> list[Any]:
+    """What all processes that share rows found, in the order of the rows, the same on each.
+
+    Args:
+        found: rows of this process with their results.
+    """
+    if turn()[1] > 1:
+        from accelerate.utils import gather_object
+
+        found = gather_object(found)
+    return [result for _, result in sorted(found, key=itemgetter(0))]
 
 
 class Board:

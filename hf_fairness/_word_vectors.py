@@ -25,6 +25,8 @@ WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 class StaticEncoder(BaseEncoder):
     """Word vectors: the vector of the whole text if it has one, else the mean over its known words."""
 
+    shares = False
+
     def __init__(self, vectors: Any, *, normalize: bool = False) -> None:
         self.vectors, self.normalize = vectors, normalize
         self.name = f"word vectors ({type(vectors).__name__})"

@@ -25,6 +25,7 @@ import logging
 import math
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from graphlib import TopologicalSorter
@@ -35,6 +36,7 @@ import numpy as np
 import torch
 from transformers import TrainingArguments
 
+from hf_fairness._processes import refuse_engines, rows_shared
 from hf_fairness.arguments import (
     BenchmarkArguments,
     DataArguments,
@@ -65,6 +67,7 @@ from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import mean_interval
 from hf_fairness.trainers.training.settings import training_settings
+from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)
 
@@ -225,6 +228,7 @@ class Method:
         quoted: settings of the config that reports show.
         all_seeds_at_once: whether `fit` trains all seeds together.
         left_out: by name of an arm that could not be made or measured what went wrong; `arms` has none of them.
+        measured_by_all: whether all processes of a launch measure an arm and share its rows; else the first does.
     """
 
     command: ClassVar[str]
@@ -235,6 +239,7 @@ class Method:
     direction: ClassVar[str] = ""
     quoted: ClassVar[tuple[str, ...]] = ()
     all_seeds_at_once: ClassVar[bool] = False
+    measured_by_all: ClassVar[bool] = False
 
     def __init__(
         self, run: Run, arguments: Any, config: Any, data: Mapping[str, Any], shared: dict[str, Any], data_seed: int
@@ -343,7 +348,8 @@ class Method:
 def run_experiment(method: type[Method], arguments: Any, config: Any, **data: Any) -> dict[str, Any]:
     """Run all trials, put them into one record, and write report and model.
 
-    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+    Call it on every process of a distributed launch: training runs on all, and what scores or generates shares its rows
+    over all; the rest runs on the first.
 
     Args:
         method: what is done.
@@ -358,8 +364,10 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         ``model``: folder; ``artefacts``: what can be published.
 
     Raises:
-        ValueError: a value that a sweep cannot have, or half precision that the device does not have.
+        ValueError: a value that a sweep cannot have, half precision that the device does not have, or an engine that
+            splits models over processes (FSDP, DeepSpeed).
     """
+    refuse_engines(f"hf-fairness {method.command}", config)
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     if getattr(config, "fp16", False) and ("cpu" in str(config.device) or not torch.accelerator.is_available()):
         raise ValueError("fp16=True wants a GPU: on a CPU the Trainer ignores it. Take bf16=True, or leave it out.")
@@ -509,14 +517,19 @@ def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dic
     stage = f"scores_{fitted.name}"
 
     def work(folder: Path) -> list[str]:
-        logger.info("Measuring %s on %s", fitted.name, ", ".join(each.title or each.name for each in sets))
-        results = method.measure(fitted, sets, folder)
-        atomic_write_json(folder / SCORES, results)
+        with contextlib.ExitStack() as stack:
+            if method.measured_by_all:
+                stack.enter_context(rows_shared(cpu=method.config.use_cpu))
+            if is_main_process():
+                logger.info("Measuring %s on %s", fitted.name, ", ".join(each.title or each.name for each in sets))
+            else:  # what it would write is what the first process writes
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            results = method.measure(fitted, sets, folder)
+            atomic_write_json(folder / SCORES, results)
         return list(results)
 
-    method.run.stage(
-        stage, work, inputs=[fitted.key, [[each.name, each.key_for(fitted.name)] for each in sets]], keep_partial=True
-    )
+    inputs = [fitted.key, [[each.name, each.key_for(fitted.name)] for each in sets]]
+    method.run.stage(stage, work, inputs=inputs, collective=method.measured_by_all, keep_partial=True)
     folder = method.run.folder(stage)
     return json.loads((folder / SCORES).read_text(encoding="utf-8")), folder
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.methods import print_report
 from hf_fairness.cli.parsing import parse
 from hf_fairness.sources import has_variants, one_text_column, open_dataset, open_rows, open_variants
+from hf_fairness.utils import is_main_process
 
 if TYPE_CHECKING:
     from hf_fairness.encoders import RememberingEncoder
@@ -98,13 +98,15 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         epilog=EPILOG,
         refused=REFUSED,
     )
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ValueError("An audit runs in one process: call hf-fairness audit without torchrun or accelerate launch.")
+    from hf_fairness._processes import refuse_engines, rows_shared
     from hf_fairness.runs import hold_folder
 
+    refuse_engines("hf-fairness audit")
     repository = model_repository(arguments, arguments.model_name_or_path)
     with contextlib.ExitStack() as stack:  # the folder of the report is held from the start
-        stack.callback(hold_folder(Path(arguments.output_dir), shared=True))
+        if is_main_process():
+            stack.callback(hold_folder(Path(arguments.output_dir), shared=True))
+        stack.enter_context(rows_shared(cpu=arguments.use_cpu))
         return _audit(arguments, repository)
 
 
@@ -132,6 +134,8 @@ def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
     before = None if reference is None else audit(reference, **options)
     after = audit(model, reference=reference, n_texts=arguments.show_texts, **options)
     report, earlier = after.report, None if before is None else before.report
+    if not is_main_process():
+        return report
     logger.info("Drawing, and writing the report into %s", arguments.output_dir)
     if after.embeddings:
         first, audits = next(iter(after.embeddings)), [each for each in (before, after) if each is not None]
@@ -150,10 +154,12 @@ def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
 
 def _open(name: str | None, arguments: Arguments) -> RememberingEncoder | None:
     """A model that is opened once; what it makes of a text is kept for both audits."""
+    from hf_fairness._processes import own_device
     from hf_fairness.encoders import RememberingEncoder, as_encoder
 
     names = ("batch_size", "device", "pooling", "normalize", "max_length")
     options: dict[str, Any] = {option: getattr(arguments, option) for option in names}
+    options["device"] = arguments.device or own_device()
     return None if name is None else RememberingEncoder(as_encoder(name, show_progress=False, **options))
 
 

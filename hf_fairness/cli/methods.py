@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
+from hf_fairness._processes import refuse_engines
 from hf_fairness.arguments import Command
 from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
@@ -37,9 +38,10 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         argv: the words.
 
     Raises:
-        ValueError: words that do not fit together, or data that are not there.
+        ValueError: words that do not fit together, data that are not there, an engine that splits models.
         OSError: data that cannot be read, a repository that one may not write to.
     """
+    refuse_engines(f"hf-fairness {name}")
     classes = [resolve_name(command.arguments), resolve_name(command.config)]
     arguments, config, more = parse(
         [*classes, more_artefacts(**command.artefacts)],

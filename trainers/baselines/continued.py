@@ -90,8 +90,7 @@ class Continued(Baseline):
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
         """Refuse an objective that the model or the settings do not allow."""
-        sharded = f"{self.name} trains whole models on each process; use plain torchrun"
-        refuse(config, {"deepspeed": sharded, "fsdp": sharded, "prompts": f"{self.name} trains on texts alone"})
+        refuse(config, {"prompts": f"{self.name} trains on texts alone"})
         own: Any = config
         if own.cda_objective not in OBJECTIVES:
             raise ValueError(f"cda_objective is {own.cda_objective!r}, expected one of {', '.join(OBJECTIVES)}.")

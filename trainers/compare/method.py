@@ -308,6 +308,8 @@ class CompareMethod(EncoderMethod):
 class _Closed(BaseEncoder):
     """An encoder that is opened when it is asked for something; of all that share a drawer the last one stays open."""
 
+    shares = False
+
     def __init__(self, model: str, device: str, drawer: dict[str, Any]) -> None:
         self.name, self.device, self.drawer = model, device, drawer
 

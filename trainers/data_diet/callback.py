@@ -15,13 +15,13 @@ from typing import Any
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
+from hf_fairness._processes import refuse_engines
 from hf_fairness.trainers.data_diet.config import PruningSettings
 from hf_fairness.trainers.data_diet.pruned import Mask, PairedRows, Pruned, describe, differences, score_names
 from hf_fairness.trainers.data_diet.sampler import install_sampler, sampler_owner
 from hf_fairness.trainers.data_diet.scores import (
     ShortRuns,
     check_classifier,
-    check_whole_weights,
     correct,
     score,
     scores_path,
@@ -215,7 +215,7 @@ class GEPruningCallback(TrainerCallback, ExportableState):
 
     def _check(self, args: Any, state: Any, dataloader: Any) -> None:
         """Raise where data or arguments of the Trainer do not fit."""
-        check_whole_weights(args)
+        refuse_engines(type(self).__name__, args)
         sampler_owner(dataloader)
         seen = dataloader.dataset
         if len(seen) != len(self.rows.dataset):

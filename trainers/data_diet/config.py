@@ -8,7 +8,7 @@ from typing import Any
 from transformers import TrainingArguments
 
 from hf_fairness.scores.rankings import DEFAULT_BASE
-from hf_fairness.trainers.training.settings import settle
+from hf_fairness.trainers.training.settings import MethodArguments
 
 #: When `GEPruningCallback` scores: before training, on short runs of their own, or in the middle of it.
 MODES = ("restart", "continue")
@@ -127,7 +127,7 @@ class PruningSettings(DataDietSettings):
 
 
 @dataclass
-class DataDietConfig(TrainingArguments, DataDietSettings):
+class DataDietConfig(MethodArguments, TrainingArguments, DataDietSettings):
     r"""Settings of `DataDietTrainer`: those of the method, beside every training argument.
 
     ``seed`` is that of the training arguments; it seeds random ranks and, with 1 and more added to it, the short
@@ -145,4 +145,3 @@ class DataDietConfig(TrainingArguments, DataDietSettings):
         """Check the fields, then let the parents do the same."""
         DataDietSettings.__post_init__(self)
         super().__post_init__()
-        settle(self)

@@ -281,17 +281,3 @@ def undisturbed() -> Iterator[None]:
         np.random.set_state(numpy_state)  # noqa: NPY002
         gradient.clear()
         gradient.update(saved)
-
-
-def check_whole_weights(args: TrainingArguments) -> None:
-    """Raise where no process holds the whole model.
-
-    Raises:
-        ValueError: FSDP or DeepSpeed.
-    """
-    for name in ("fsdp", "deepspeed"):
-        if getattr(args, name, None):
-            raise ValueError(
-                f"The training arguments ask for {name}, which spreads the weights over the processes, and the scores "
-                "need the whole model on each. Score on one device first, or train with DDP or LoRA."
-            )

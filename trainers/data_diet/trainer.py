@@ -20,7 +20,6 @@ from hf_fairness.trainers.data_diet.pruned import PairedRows, Pruned, describe, 
 from hf_fairness.trainers.data_diet.scores import (
     ShortRuns,
     check_classifier,
-    check_whole_weights,
     short_trainer,
     take_rows,
 )
@@ -91,7 +90,6 @@ class DataDietTrainer(Published, Trainer):
         args = args if args is not None else DataDietConfig(output_dir="tmp_trainer")
         if not isinstance(args, DataDietConfig):
             raise TypeError(f"args is a {type(args).__name__}, expected a DataDietConfig.")
-        check_whole_weights(args)
         if processing_class is None:
             raise ValueError("processing_class is missing: the texts are scored with the model's tokenizer.")
         rows = PairedRows.read(train_dataset, args)

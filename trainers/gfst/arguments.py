@@ -24,6 +24,8 @@ STAGES = (
     *("parallel", "filter_source", "start", "initial", "translate", "filter_target", "balance", "randst"),
     *("train", "predict", "scores", "report", "model"),
 )
+#: Precisions that translations are computed in.
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 #: The filters in their order; back-translation filters the texts by their target language first.
 BACKWARDS = {"filter_source": "filter_target", "filter_target": "filter_source"}
 
@@ -178,7 +180,17 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         default=1e-4, metadata={"help": "Mixed fine-tuning: highest learning rate (not in the paper)."}
     )
     num_beams: int = field(default=5, metadata={"help": "Beams of every translation."})
-    translation_batch_size: int = field(default=64, metadata={"help": "Sentences translated at a time."})
+    translation_batch_size: int = field(default=64, metadata={"help": "Most sentences translated at a time."})
+    translation_batch_tokens: int = field(
+        default=4096, metadata={"help": "Most source tokens translated at a time, padding included."}
+    )
+    translation_dtype: str = field(
+        default="auto",
+        metadata={
+            "help": "Precision that translations are computed in: float32, bfloat16, float16, or auto, that of the "
+            "trainings (--bf16, --fp16)."
+        },
+    )
     max_source_length: int | None = field(
         default=None, metadata={"help": "Longest source in tokens, the rest is cut; default: what the model takes."}
     )
@@ -245,8 +257,14 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
             {
                 **{
                     f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1
-                    for name in ("min_pairs", "upsample", "num_beams", "translation_batch_size")
+                    for name in (
+                        *("min_pairs", "upsample", "num_beams"),
+                        *("translation_batch_size", "translation_batch_tokens"),
+                    )
                 },
+                f"translation_dtype is {self.translation_dtype!r}, expected one of {', '.join(DTYPES)}.": (
+                    self.translation_dtype not in DTYPES
+                ),
                 **{
                     f"{name} is {value}, expected at least --min_pairs, which is {self.min_pairs}.": (
                         value is not None and value < self.min_pairs

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from transformers import Seq2SeqTrainingArguments
 
-from hf_fairness.trainers.training.settings import settle
+from hf_fairness.trainers.training.settings import MethodArguments
 
 
 @dataclass
-class GFSTConfig(Seq2SeqTrainingArguments):
+class GFSTConfig(MethodArguments, Seq2SeqTrainingArguments):
     r"""Settings of the training of a translator: those of the paper, beside every other training argument.
 
     What differs from `Seq2SeqTrainingArguments`: the fields below, and new defaults for a few fields of the parent.
@@ -110,7 +110,6 @@ class GFSTConfig(Seq2SeqTrainingArguments):
         """Check the fields, then let the parent do the same."""
         self._check()
         super().__post_init__()
-        settle(self)
 
     def _check(self) -> None:
         if not 0 <= self.label_smoothing_factor < 1:

@@ -56,6 +56,7 @@ from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.gfst.embeddings import ADVICE, debias_encoder
 from hf_fairness.trainers.gfst.pairs import (
+    CACHE,
     REVERSE,
     SOURCE,
     TARGET,
@@ -437,11 +438,13 @@ class GFSTMethod(PairStages):
         def work(folder: Path) -> dict[str, int]:
             found = iter(self.translations(fitted, [*chain.from_iterable(sources.values())], folder))
             table = {name: [next(found) for _ in texts] for name, texts in sources.items()}
-            atomic_write_json(folder / TRANSLATIONS, table)
+            if is_main_process():
+                discard(folder / CACHE)
+                atomic_write_json(folder / TRANSLATIONS, table)
             return {name: len(rows) for name, rows in table.items()}
 
         inputs = [fitted.key, sources, self.translation_settings(fitted)]
-        self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, keep_partial=True)
+        self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, collective=True, keep_partial=True)
 
     def sets(self) -> Sequence[TranslationSet]:
         """Those that were given; a tagger that is named by its kind is for the filter alone."""

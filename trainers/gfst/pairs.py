@@ -10,17 +10,18 @@ Source: Choubey et al. 2021, algorithm 1.
 from __future__ import annotations
 
 import logging
-import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset, Features, Value, load_from_disk
 
+from hf_fairness._processes import rows_shared
 from hf_fairness.attributes import load_attribute
 from hf_fairness.filters import (
     GrammaticalGender,
@@ -39,17 +40,19 @@ from hf_fairness.measure.translator.translation import translate
 from hf_fairness.publishing import CARD
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.rows import check_dataset
-from hf_fairness.runs import PACKAGES
+from hf_fairness.runs import PACKAGES, discard
 from hf_fairness.scores.statistics import generator
 from hf_fairness.sources import text_column
 from hf_fairness.trainers.experiment import Fitted, Method
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, BASELINE, RANDOM
 from hf_fairness.trainers.gfst.checks import find_tagger, tagger_key
-from hf_fairness.utils import FairnessWarning, package_versions
+from hf_fairness.utils import FairnessWarning, is_main_process, package_versions
 
 logger = logging.getLogger(__name__)
 
 SOURCE, TARGET, TEXT, GENDER = "source", "target", "text", "source_gender"
+#: Folder of finished translations in that of a stage that is not finished; rows that are read at a time.
+CACHE, BATCH = "cache", 10_000
 #: Name of the model from target to source language.
 REVERSE = "reverse"
 #: Reason where a back-translation speaks of another group than the text that it was made from.
@@ -204,12 +207,15 @@ class PairStages(Method):
 
         def work(folder: Path) -> dict[str, Any]:
             rows, numbers = rows_of(folder)
-            rows.save_to_disk(folder)
-            self.card(rows, stage, numbers).save(folder / CARD)
+            if is_main_process():
+                discard(folder / CACHE)
+                rows.save_to_disk(folder)
+                self.card(rows, stage, numbers).save(folder / CARD)
             return numbers
 
+        translates = stage in ("translate", RANDOM)
         self.counts[stage] = self.run.stage(
-            stage, work, inputs=list(inputs), keep_partial=stage in ("translate", RANDOM)
+            stage, work, inputs=list(inputs), keep_partial=translates, collective=translates
         )
 
     def rows(self, stage: str) -> Dataset:
@@ -229,7 +235,8 @@ class PairStages(Method):
         if numbers["kept"] == 0:
             raise ValueError(f"None of the {len(rows)} parallel pairs can be used: {numbers['reasons']}.")
         chosen = kept(rows)
-        by_group = Counter(self.labels(SOURCE)({SOURCE: chosen[SOURCE][:]})[GENDER])
+        labels = self.labels(SOURCE)
+        by_group = Counter(label for batch in chosen.iter(BATCH) for label in labels({SOURCE: batch[SOURCE]})[GENDER])
         numbers["sources_by_gender"] = {name: by_group[name] for name in (*self.groups, MIXED, NONE)}
         return chosen, numbers
 
@@ -247,7 +254,7 @@ class PairStages(Method):
         )
         rows = self.data["monolingual"].map(partial(self.reasons, labels=labels), batched=True, desc="Filtering texts")
         numbers, chosen = drops(rows, reasons_of(rows), gender_column=None, minimum=0), kept(rows)
-        by_group = Counter(chosen[GENDER][:])
+        by_group = Counter(label for batch in chosen.select_columns(GENDER).iter(BATCH) for label in batch[GENDER])
         numbers["by_group"] = {name: by_group[name] for name in self.groups}
         few = [f"{name}: {n}" for name, n in numbers["by_group"].items() if n < self.least]
         if few:
@@ -297,13 +304,10 @@ class PairStages(Method):
         Texts and pairs that are too long, or pairs of unlike length, are replaced: they are left out everywhere.
         """
         size, given = self.counts["balance"]["n"], self.data["monolingual"]
-        texts = drawn(given, len(given), seed=self.seed)[TEXT][:]
-        reasons = PairLength(**self.lengths)({SOURCE: texts, TARGET: texts})["length_reason"]
-        texts = [text for text, reason in zip(texts, reasons, strict=True) if not reason]
+        texts = self._short_enough(drawn(given, len(given), seed=self.seed))
         good: list[dict[str, str]] = []
         looked = 0
-        while len(good) < size and looked < len(texts):
-            part = texts[looked : looked + size - len(good) + (8 if looked else 0)]
+        while len(good) < size and (part := list(islice(texts, size - len(good) + (8 if looked else 0)))):
             looked += len(part)
             pairs = self._pairs(part, folder).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
             good += kept(pairs).to_list()
@@ -316,6 +320,13 @@ class PairStages(Method):
             )
         return Dataset.from_list(good[:size]), {"n": min(len(good), size), "wanted": size, "translated": looked}
 
+    def _short_enough(self, rows: Dataset) -> Iterator[str]:
+        """The texts that are not too long, read some at a time."""
+        reasons = PairLength(**self.lengths)
+        for batch in rows.iter(BATCH):
+            found = reasons({SOURCE: batch[TEXT], TARGET: batch[TEXT]})["length_reason"]
+            yield from (text for text, reason in zip(batch[TEXT], found, strict=True) if not reason)
+
     def _pairs(self, texts: Sequence[str], folder: Path) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""
         found = self.translations(self.translator, texts, folder)
@@ -323,25 +334,28 @@ class PairStages(Method):
         return Dataset.from_dict(dict(zip((SOURCE, TARGET), sides, strict=True)))
 
     def translations(self, by: Fitted, texts: Sequence[str], folder: Path) -> list[str]:
-        """Translate; what a killed run finished is found again in the folder, which holds none of it in the end.
+        """Translate on all processes; what a killed run finished is found again in the folder.
 
         Args:
             by: the model.
             texts: to translate.
-            folder: of the stage.
+            folder: of the stage, which removes `CACHE` from it in the end.
         """
         model, tokenizer = open_translator(by.model)
-        logger.info("Translating %s sentences.", f"{len(texts):,}")
-        how = {**self.translation_settings(by), "batch_size": self.arguments.translation_batch_size}
-        found = translate(model, tokenizer, texts, cache=folder / "cache", device=str(self.config.device), **how)
-        shutil.rmtree(folder / "cache", ignore_errors=True)
-        return found
+        if is_main_process():
+            logger.info("Translating %s sentences.", f"{len(texts):,}")
+        sizes = {f"batch_{name}": getattr(self.arguments, f"translation_batch_{name}") for name in ("size", "tokens")}
+        how = {**self.translation_settings(by), **sizes, "device": str(self.config.device)}
+        with rows_shared(cpu=self.config.use_cpu):
+            return translate(model, tokenizer, texts, cache=folder / CACHE, **how)
 
     def translation_settings(self, by: Fitted) -> dict[str, Any]:
         """What changes the translations of a model; the reverse model turns the languages round."""
         a, back = self.arguments, by.name == REVERSE
         source, target = (a.target_code, a.source_code) if back else (a.source_code, a.target_code)
         settings = {name: getattr(a, name) for name in ("num_beams", "max_source_length", "max_new_tokens")}
+        trained_in = {"bf16": "bfloat16", "fp16": "float16"}.get(self.config.mixed_precision)
+        settings["dtype"] = {"auto": trained_in, "float32": None}.get(a.translation_dtype, a.translation_dtype)
         codes = {"source_code": source, "target_code": target}
         return {**settings, **codes, "prefix": a.reverse_prefix if back else a.prefix}
 

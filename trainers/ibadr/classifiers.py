@@ -14,6 +14,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from transformers import Trainer
 
+from hf_fairness._processes import turn
 from hf_fairness.runs import Run, discard
 from hf_fairness.trainers.ibadr.config import NO_MATTER, IBADRConfig
 from hf_fairness.trainers.ibadr.data import LABEL, PairTask, Source
@@ -167,8 +168,8 @@ class Classifiers:
         return np.asarray(np.exp(log_probabilities))
 
     def guess(self, name: str, rows: Dataset) -> NDArray[np.int64]:
-        """Number of the class that a model gives to each row, on this process alone."""
-        return self.probabilities(name, rows, distributed=False).argmax(axis=1)
+        """Number of the class that a model gives to each row, on the processes that share rows."""
+        return self.probabilities(name, rows, distributed=turn()[1] > 1).argmax(axis=1)
 
     def degrees(self, name: str, rows: Dataset) -> NDArray[np.float32]:
         """Probability that a model gives to each row's label."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from transformers import SchedulerType, TrainingArguments
 
-from hf_fairness.trainers.training.settings import refuse, settle
+from hf_fairness._processes import refuse_engines
+from hf_fairness.trainers.training.settings import MethodArguments, refuse
 
 #: Whose probability of a sample's label the filter asks for; anything else is the id or folder of a classifier.
 CONFIDENCES = ("generator", "shallow", "main")
@@ -30,9 +31,7 @@ REFUSED = {
         "the steps follow from the rows, which grow, and from --num_train_epochs": ("max_steps",),
         "the control is trained for as many steps of as many rows as the method": ("auto_find_batch_size",),
         "it names columns for the Trainer; names of classes are given with --class_names": ("label_names",),
-        "several models are trained in one process, which a sharded engine does not take": (
-            *("fsdp", "fsdp_config", "deepspeed", "parallelism_config"),
-        ),
+        "every process trains several whole models": ("fsdp", "fsdp_config", "deepspeed", "parallelism_config"),
     }.items()
     for name in names
 }
@@ -74,7 +73,7 @@ NO_MATTER = (
 
 
 @dataclass
-class IBADRConfig(TrainingArguments):
+class IBADRConfig(MethodArguments, TrainingArguments):
     """Settings of the loop and of its trainings; the defaults are those of the paper where it states them.
 
     A name without prefix is a setting of the main models, those that are compared; ``shallow_`` and ``generator_``
@@ -198,11 +197,11 @@ class IBADRConfig(TrainingArguments):
         Raises:
             ValueError: a setting out of its range, or one that the method has to choose itself.
         """
+        refuse_engines(f"training with {type(self).__name__}", self)
         self._check()
         if self.per_device_eval_batch_size is None:
             self.per_device_eval_batch_size = 4 * self.per_device_train_batch_size
         super().__post_init__()
-        settle(self)
 
     def _check(self) -> None:
         refuse(self, REFUSED)

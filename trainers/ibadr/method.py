@@ -181,6 +181,7 @@ class IBADR(Method):
     convention = CONVENTION
     ideal = "accuracy 1, on challenge sets as on validation rows; partial-input gain 0; leakage 0"
     direction = "accuracy: lower is worse; partial-input gain and leakage: higher is worse"
+    measured_by_all = True
 
     def prepare(self) -> None:
         """What the models share; nothing is trained yet."""

@@ -6,21 +6,19 @@ drawn together, nor on how many processes share the work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate import PartialState
-from accelerate.utils import gather_object
 from numpy.typing import NDArray
 
+from hf_fairness._processes import rows_shared, shared_work
 from hf_fairness.maps import row_seed
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
-from hf_fairness.utils import progress
+from hf_fairness.trainers.training.settings import half_precision
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ def sample(
     """Draw samples of low bias degree.
 
     For each sample an indicator from 1 to ``config.low_indicators``, all alike, and a label are drawn, then the texts
-    token by token. In a launch of several processes all must call it; they share the work and return the same.
+    token by token, in the precision of the trainings. In a launch of several processes all must call it; they share the
+    work and return the same.
 
     Args:
         model: live generator, on the device it is to run on.
@@ -79,26 +78,9 @@ def sample(
         return layout.read(_draw(model, layout, prefixes, [seeds[place] for place in places], config))
 
     places, size = list(range(n)), config.sampling_batch_size
-    read = shared_work([places[start : start + size] for start in range(0, n, size)], draw, "Sampling")
+    with rows_shared(cpu=config.use_cpu), half_precision(config, model.device):
+        read = shared_work([places[start : start + size] for start in range(0, n, size)], draw, "Sampling")
     return Samples([texts for texts, _ in read], labels, indicators, [reason for _, reason in read])
-
-
-def shared_work(batches: Sequence[Sequence[int]], work: Callable[[Sequence[int]], list[Any]], what: str) -> list[Any]:
-    """Results of batches of rows in the order of the rows; processes of a launch take turns at the batches.
-
-    Args:
-        batches: rows of each batch; all rows together are 0, 1, ...
-        work: from the rows of a batch to a result for each.
-        what: for the label of the bar.
-
-    Returns:
-        One result per row, the same on every process.
-    """
-    state = PartialState()
-    found: list[tuple[int, Any]] = []
-    for rows in progress(batches[state.process_index :: state.num_processes], what, unit="batch"):
-        found += zip(rows, work(rows), strict=True)
-    return [result for _, result in sorted(gather_object(found), key=itemgetter(0))]
 
 
 def sample_length(model: Any, layout: SampleFormat, max_new_tokens: int) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
+from hf_fairness._processes import rows_shared
 from hf_fairness.attributes.names import with_names
 from hf_fairness.encoders import BaseEncoder, as_encoder
 from hf_fairness.erasure import DebiasWords
@@ -57,7 +58,7 @@ from hf_fairness.trainers.refine.training import (
     train_encoder,
 )
 from hf_fairness.trainers.training.encoder_method import OpenedEncoder
-from hf_fairness.utils import package_versions
+from hf_fairness.utils import is_main_process, package_versions
 
 _SCORES = "scores.npz"
 _LIMITS = (
@@ -306,8 +307,11 @@ class RefineMethod(OpenedEncoder):
             rows = pairs.parts["train"]
             encoder = self._scoring(original)
             names = self.arguments.name_option
-            scorer = make_scorer(encoder, attribute=self.attribute, names=names if isinstance(names, str) else True)
-            scored = CorpusScores.of(texts_of(rows, pairs.columns), scorer)
+            with rows_shared(cpu=self.config.use_cpu):
+                scorer = make_scorer(encoder, attribute=self.attribute, names=names if isinstance(names, str) else True)
+                scored = CorpusScores.of(texts_of(rows, pairs.columns), scorer)
+            if not is_main_process():
+                return {}
             values = scored.rows(rows, pairs.columns)
             np.savez(folder / _SCORES, rows=values, sides=scored.sides)
             found = describe(
@@ -321,7 +325,7 @@ class RefineMethod(OpenedEncoder):
             }
 
         inputs = [key, self.run.key("rows"), self.attribute.digest, self.names_key, list(self.arguments.levels)]
-        self._found = self.run.stage("scores", work, inputs=inputs)
+        self._found = self.run.stage("scores", work, inputs=inputs, collective=True)
 
     def _scoring(self, original: Fitted | None) -> BaseEncoder:
         """The encoder whose bias score finds the rows."""
@@ -332,7 +336,7 @@ class RefineMethod(OpenedEncoder):
             return encoder
         if wanted == ORIGINAL and original is not None:
             return self.encoder(original)
-        return as_encoder(wanted, show_progress=False)
+        return as_encoder(wanted, device=device, show_progress=False)
 
     def encoder(self, fitted: Fitted) -> BaseEncoder:
         """The encoder of an arm; the last one stays open for the sets."""

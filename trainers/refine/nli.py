@@ -38,7 +38,7 @@ from hf_fairness.trainers.refine.bilstm import is_bilstm
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.guarded import Guarded
 from hf_fairness.trainers.training.pair_training import labelled_rows
-from hf_fairness.trainers.training.settings import settle
+from hf_fairness.trainers.training.settings import MethodArguments
 from hf_fairness.utils import FairnessWarning
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 @dataclass
-class NLIConfig(SentenceTransformerTrainingArguments):
+class NLIConfig(MethodArguments, SentenceTransformerTrainingArguments):
     """Settings of a training on NLI beside those of every training; :func:`nli_config` fills in the published ones."""
 
     RANGES: ClassVar = {"lr_decay": (0.0, 1.0), "lr_shrink": (1.0, 1e6), "min_learning_rate": (0.0, 1.0)}
@@ -127,7 +127,6 @@ class NLIConfig(SentenceTransformerTrainingArguments):
         if any(width < 1 for width in self.head_layers):
             raise ValueError(f"head_layers are {self.head_layers}, expected widths of 1 or more.")
         super().__post_init__()
-        settle(self)
 
     @property
     def follows_dev(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from datasets import Dataset
 
+from hf_fairness._processes import rows_shared
 from hf_fairness.erasure import Projection, with_eraser
 from hf_fairness.record import Arm
 from hf_fairness.trainers.baselines.sentence_debias import fitted_directions, told_of
@@ -19,6 +20,7 @@ from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
 from hf_fairness.trainers.training.encoder import EncoderConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
 from hf_fairness.trainers.training.settings import TRAINING, refuse
+from hf_fairness.utils import is_main_process
 
 CONTROL = "as many directions are removed as by the method, drawn at random"
 
@@ -95,14 +97,18 @@ class SentenceDebiasMethod(EncoderMethod):
 
         def work(folder: Path) -> dict[str, Any]:
             given = self.given
-            projection = fitted_directions(given, k, option="n_directions")
+            with rows_shared(cpu=self.config.use_cpu):
+                projection = fitted_directions(given, k, option="n_directions")
             if name == "control":
                 projection = Projection.random(k, projection.width, self.seed)
+            told = {"n_train": len(given.rows), **told_of(projection)}
+            if not is_main_process():
+                return told
             model = with_eraser(self.opened.model, projection)
             model.model_card_data.base_model, model.model_card_data.first_save = self.base_id, False
             model.save(str(folder / "model"))
-            return {"n_train": len(given.rows), **told_of(projection)}
+            return told
 
         inputs = [self.base_key, self.opened_as, self.run.key("variants"), k, self.seed if name == "control" else None]
-        found = self.run.stage(stage, work, inputs=inputs)
+        found = self.run.stage(stage, work, inputs=inputs, collective=True)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)

@@ -43,6 +43,7 @@ class BiasTrainer(Published, Trainer):
     limits = ("What counts as a bias is what the bias model learned: shortcuts that it does not take stay.",)
     #: :meth:`compute_loss` divides by the weight of all rows of a step, so nothing is left to divide.
     loss_is_scaled_for_ga = True
+    engines: ClassVar[tuple[str, ...]] = ("FSDP",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -70,6 +71,19 @@ class BiasTrainer(Published, Trainer):
         if isinstance(self.train_dataset, Dataset):
             self.check_rows(self.train_dataset, classes)
             self._checked_rows = self.train_dataset
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Train as the parent does.
+
+        Raises:
+            ValueError: a checkpoint to go on from, of a model that FSDP splits.
+        """
+        if resume_from_checkpoint and self.is_fsdp_enabled:
+            raise ValueError(
+                "A training that FSDP splits cannot go on from a checkpoint here: its processes would wait for each "
+                "other for ever. Train anew, or without FSDP."
+            )
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     @property
     def check_values(self) -> bool:

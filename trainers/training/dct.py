@@ -262,6 +262,8 @@ class DCTTrainer(BiasTrainer):
         keeps its own head, and has no hidden layer and no dropout added before it; projections have no dropout.
     """
 
+    engines = ()  # it reads weights of the model beside its forward
+
     columns = (NEGATIVES_COLUMN,)
     what = (
         "A text classifier: {base}, trained with debiasing contrastive learning (Lyu et al. 2023) against what a "

@@ -23,7 +23,7 @@ from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.runs import atomic_folder
 from hf_fairness.trainers.training.preparation import full_precision
-from hf_fairness.trainers.training.settings import settle
+from hf_fairness.trainers.training.settings import MethodArguments
 from hf_fairness.utils import foreign_code_refused
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ ADAPTER_FILE = "adapter_model.safetensors"
 
 
 @dataclass
-class EncoderSettings(SentenceTransformerTrainingArguments):
+class EncoderSettings(MethodArguments, SentenceTransformerTrainingArguments):
     """How a sentence encoder is opened and trained, whatever its data are."""
 
     # The model.
@@ -76,7 +76,6 @@ class EncoderSettings(SentenceTransformerTrainingArguments):
         """
         self._check_model()
         super().__post_init__()
-        settle(self)
 
     def _check_model(self) -> None:
         if self.pooling not in Pooling.POOLING_MODES:

@@ -122,6 +122,7 @@ class OpenedEncoder(Method):
     """
 
     limits: ClassVar[tuple[str, ...]] = LIMITS
+    measured_by_all = True
     what: ClassVar[str]
 
     @cached_property

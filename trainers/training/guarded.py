@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from hf_fairness._processes import refuse_engines
 from hf_fairness._secrets import hide_token
 from hf_fairness.trainers.training.checkpoints import Resumable
 from hf_fairness.trainers.training.preparation import full_precision
+from hf_fairness.trainers.training.settings import one_device
 from hf_fairness.trainers.training.stopping import stop_when_diverged
 
 if TYPE_CHECKING:
@@ -19,10 +21,20 @@ class Guarded(Resumable):
     See `full_precision`, `Resumable` and `StopWhenDiverged`. The file ``training_args.bin`` beside every model is
     written without ``hub_token``; the token is taken out at the time of saving and not before, as it can be set at any
     time (``args.set_push_to_hub``).
+
+    Raises:
+        ValueError: an engine that splits the model over processes, where the method needs all of it on each.
     """
 
+    #: Engines that may split the model over processes: where nothing but the Trainer reads its weights.
+    engines: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = kwargs.get("args", args[1] if len(args) > 1 else None)
+        refuse_engines(type(self).__name__, given, but=self.engines)
         super().__init__(*args, **kwargs)
+        one_device(self.args)
+        self._train_batch_size = self.args.train_batch_size
         full_precision(self.model)
         stop_when_diverged(self)
 
@@ -33,4 +45,12 @@ class Guarded(Resumable):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         hide_token(self.args)
-        super()._save(output_dir, state_dict)
+        super()._save(
+            output_dir, None if state_dict is None else {name: _whole(state_dict[name]) for name in state_dict}
+        )
+
+
+def _whole(weight: Any) -> Any:
+    """A weight that FSDP has split, gathered from all processes, which must all call it; another one as it is."""
+    found = weight.full_tensor() if hasattr(weight, "full_tensor") else weight
+    return found.wait() if hasattr(found, "wait") else found  # on the CPU it is not there yet

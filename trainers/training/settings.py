@@ -1,17 +1,25 @@
-"""Which settings of a training decide what it learns."""
+"""What all settings of trainings have in common, and which of them decide what is learned."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from transformers import TrainingArguments
 
+from hf_fairness._processes import refuse_engines
 from hf_fairness._secrets import hide_token
+from hf_fairness.utils import FairnessWarning
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments as _Arguments
+else:
+    _Arguments = object
 
 #: Settings that do not change what is learned.
-_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub")
+_IRRELEVANT = ("output_dir", "run_name", "disable_tqdm", "report_to", "push_to_hub", "ddp_timeout")
 
 
 def training_settings(args: TrainingArguments) -> dict[str, Any]:
@@ -21,19 +29,67 @@ def training_settings(args: TrainingArguments) -> dict[str, Any]:
     }
 
 
-def settle(config: TrainingArguments) -> None:
-    """What settings of every training need at the end: the token hidden, no memory pinned without an accelerator."""
-    hide_token(config)
-    if config.device.type == "cpu":
-        # torch warns when it is asked to pin memory for an accelerator that is not there.
-        config.dataloader_pin_memory = False
+@dataclass
+class MethodArguments(_Arguments):
+    """What stands before `TrainingArguments` in the settings of every method.
+
+    Engines that split a model are refused, the token is hidden, of several GPUs that one process sees it takes one, and
+    no memory is pinned without an accelerator.
+    """
+
+    ddp_timeout: int = field(
+        default=24 * 3600,
+        metadata={
+            "help": "Seconds that processes wait for each other: the first one tokenizes, and the others need what it "
+            "made. A process that dies ends its launch at once."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, let the parent check the rest, and settle what depends on the machine.
+
+        Raises:
+            ValueError: an engine that splits models over processes.
+        """
+        refuse_engines(f"training with {type(self).__name__}", self)
+        super().__post_init__()
+        hide_token(self)
+        one_device(self)
+        if self.device.type == "cpu":
+            # torch warns when it is asked to pin memory for an accelerator that is not there.
+            self.dataloader_pin_memory = False
+
+
+def one_device(args: TrainingArguments) -> None:
+    """Keep a Trainer in a single process on one GPU: on several it would take a batch for each, without a word.
+
+    Warns:
+        FairnessWarning: the process sees several.
+    """
+    if args.n_gpu > 1:
+        warnings.warn(
+            f"This one process sees {args.n_gpu} GPUs and takes the first, so that a batch has the size that was asked "
+            f"for. For all of them start one process each: accelerate launch --multi_gpu --num_processes {args.n_gpu} "
+            "...; for no warning: CUDA_VISIBLE_DEVICES=0.",
+            FairnessWarning,
+            stacklevel=3,
+        )
+        args._n_gpu = 1
+
+
+def half_precision(args: TrainingArguments, device: Any) -> Any:
+    """A context in which a model computes as it is trained by these settings, or those of the launcher."""
+    import torch
+
+    kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.mixed_precision)
+    return torch.autocast(device.type, kind, enabled=kind is not None)
 
 
 #: Settings that only a training has.
 TRAINING = (
     *("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "gradient_accumulation_steps"),
     *("gradient_checkpointing", "activation_checkpointing", "bf16", "fp16", "optim", "weight_decay", "warmup_steps"),
-    *("lr_scheduler_type", "label_smoothing_factor", "report_to", "use_peft", "deepspeed", "fsdp", "torch_compile"),
+    *("lr_scheduler_type", "label_smoothing_factor", "report_to", "use_peft", "torch_compile"),
 )
 
 

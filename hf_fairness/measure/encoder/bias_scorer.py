@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hf_fairness._processes import of_all, turn
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
 from hf_fairness.augment.rewrite import neutralize
 from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, as_encoder, own_word_vectors
@@ -26,6 +27,8 @@ from hf_fairness.scores.statistics import Floats
 
 #: What is scored: the text as it stands (the paper), or without its gendered words.
 FORMS = ("raw", "neutral")
+#: Texts of each process between two exchanges of what processes that share rows have scored.
+SENT_TEXTS = 4096
 
 
 class Scored(NamedTuple):
@@ -76,6 +79,8 @@ class Scorer:
     def score(self, texts: Sequence[str]) -> Iterator[tuple[int, Scored]]:
         """Score texts, one at a time, in the order that is fastest to compute.
 
+        Processes that share rows take turns at them, some thousand texts at a time; vectors of words are not sent.
+
         Args:
             texts: any number of texts; one without words scores 0.
 
@@ -87,13 +92,27 @@ class Scorer:
         nothing = TextWords([], np.zeros((0, len(self.direction.vector))), np.zeros(0), np.zeros(0, dtype=bool))
         for place in sorted(set(range(len(read))) - set(full)):
             yield place, Scored(read[place], nothing, [], word_bias([], [], []))
-        if not full:
+        rank, processes = turn()
+        if processes == 1:
+            yield from self._score(read, full)
             return
-        for number, words in iter_words(self.encoder, [read[place] for place in full], self.importance):
+        for start in range(0, len(full), processes * SENT_TEXTS):
+            mine = full[start + rank : start + processes * SENT_TEXTS : processes]
+            found = [
+                (place, one._replace(words=one.words._replace(vectors=nothing.vectors)))
+                for place, one in self._score(read, mine)
+            ]
+            yield from of_all([(place, (place, one)) for place, one in found])
+
+    def _score(self, read: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, Scored]]:
+        """Scores of some of the texts, which all have words."""
+        if not places:
+            return
+        for number, words in iter_words(self.encoder, [read[place] for place in places], self.importance):
             excluded = [self.exclusion.holds(word) for word in words.words]
-            text = read[full[number]]
+            text = read[places[number]]
             bias = word_bias(self._cosines(text, words), words.importance, excluded)
-            yield full[number], Scored(text, words, excluded, bias)
+            yield places[number], Scored(text, words, excluded, bias)
 
     def described(self) -> dict[str, Any]:
         """What ``meta`` says of the scorer."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hf_fairness._encoder_adapters import check_texts, is_a, model_max_length, name_of
+from hf_fairness._processes import of_all, turn
 from hf_fairness.augment.nlu.models import evaluating, padded_batches
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.utils import progress
@@ -72,6 +73,8 @@ class LanguageModel:
     ) -> Iterator[tuple[list[int], dict[str, Any]]]:
         """Rows of token ids as padded batches of similar length within a budget of tokens; at least one row each.
 
+        Processes that share rows take turns at them.
+
         Raises:
             ValueError: a row that does not fit into the model.
         """
@@ -82,14 +85,15 @@ class LanguageModel:
                 f"{self.tokenizer.decode(long)[:120]!r} ... Shorten it or leave it out; cut it would be another text."
             )
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        chunks, start = [], 0
+        chunks: list[list[int]] = []
+        start, (place, processes) = 0, turn()
         for stop in range(1, len(order) + 1):
             if stop == len(order) or (stop + 1 - start) * len(rows[order[stop]]) > budget:
                 chunks.append(order[start:stop])
                 start = stop
         pad = self.tokenizer.pad_token_id or 0
         show = False if self.show_progress is None and len(chunks) <= 8 else self.show_progress
-        for chosen in progress(chunks, "Scoring", show_progress=show, unit="batch"):
+        for chosen in progress(chunks[place::processes], "Scoring", show_progress=show, unit="batch"):
             for inside, batch in padded_batches([rows[i] for i in chosen], pad, len(chosen), device):
                 yield [chosen[i] for i in inside], batch
 
@@ -171,15 +175,16 @@ class MaskedModel(LanguageModel):
         """
         import torch
 
-        result = np.empty(len(queries))
+        found: list[tuple[int, float]] = []
         with evaluating(self.model, self.device) as device:
             for places, batch in self._batches([query.ids for query in queries], self.batch_tokens, device):
                 chosen = [queries[i] for i in places]
                 at = torch.tensor([query.position for query in chosen], device=device)
                 targets = torch.tensor([query.target for query in chosen], device=device)
                 everything = torch.ones_like(targets, dtype=torch.bool)
-                result[places] = self._read(self._logits_at(batch, at), targets, everything, batch["input_ids"])
-        return result
+                values = self._read(self._logits_at(batch, at), targets, everything, batch["input_ids"])
+                found += zip(places, values.tolist(), strict=True)
+        return np.array(of_all(found))
 
     def _logits_at(self, batch: dict[str, Any], at: torch.Tensor) -> torch.Tensor:
         """Logits at one position of every row, shape (batch, words).
@@ -281,7 +286,7 @@ class CausalModel(LanguageModel):
 
     def _after(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
         """Log-probability of every token but the first of each row, given those before it."""
-        result: list[Floats] = [np.empty(0)] * len(rows)
+        scored: list[tuple[int, Floats]] = []
         budget = min(self.batch_tokens, LOGIT_CELLS // self.words)
         with evaluating(self.model, self.device) as device:
             for places, batch in self._batches(rows, budget, device):
@@ -290,6 +295,5 @@ class CausalModel(LanguageModel):
                 if logits.shape[:2] != ids.shape:
                     raise ValueError(f"{self.name} ({type(self.model).__name__}) is no causal language model.")
                 found = self._read(logits[:, :-1], ids[:, 1:], batch["attention_mask"][:, 1:].bool(), ids)
-                for place, row in zip(places, found, strict=True):
-                    result[place] = row[: len(rows[place]) - 1]
-        return result
+                scored += [(place, row[: len(rows[place]) - 1]) for place, row in zip(places, found, strict=True)]
+        return of_all(scored)

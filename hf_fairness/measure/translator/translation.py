@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from hf_fairness._opening import as_dtype
+from hf_fairness._processes import shared_work, wanted_by_any
 from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.measure.translator.translation_cache import TranslationCache
 from hf_fairness.measure.translator.translation_languages import beginning, language_pair
 from hf_fairness.runs import content_key
-from hf_fairness.utils import FairnessWarning, progress
+from hf_fairness.utils import FairnessWarning
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +46,8 @@ class TranslationConfig:
             that the model or else the tokenizer is set to.
         prefix: put before every text: T5's ``"translate English to German: "``, ``">>ita<< "`` of multilingual OPUS.
         device: where to translate; None: where the model is.
+        dtype: ``"bfloat16"`` or ``"float16"``: compute in mixed precision, whatever precision the weights are in; None:
+            in that of the weights.
     """
 
     num_beams: int = 5
@@ -55,6 +59,7 @@ class TranslationConfig:
     target_code: str | None = None
     prefix: str = ""
     device: str | torch.device | None = None
+    dtype: str | torch.dtype | None = None
 
     def __post_init__(self) -> None:
         """Check the counts."""
@@ -79,7 +84,8 @@ def translate(
     """Translate texts with an encoder-decoder model by beam search.
 
     Every different text is translated once, in batches of texts of about the same length, longest first. A translation
-    does not depend on the other texts, their order or the size of the batches, up to rounding in the model.
+    does not depend on the other texts, their order or the size of the batches, up to rounding in the model. Processes
+    that share rows (`hf_fairness._processes.rows_shared`) take turns at the batches; all of them get all translations.
 
     Args:
         model: an ``AutoModelForSeq2SeqLM``; dropout is off here, and the model is left in the mode it was in.
@@ -112,16 +118,20 @@ def translate(
         source_limit = min(limit, how.max_source_length or limit)
         key = () if cache is None else _model_key(model, tokenizer, how, settings)
         known = TranslationCache(cache, key)
-        pending = [text for text in pending if text not in known]
+        pending = sorted(wanted_by_any(text for text in pending if text not in known))
         encoded = _encode(tokenizer, pending, how.prefix, source_limit)
         limits = [min(how.max_new_tokens or new_token_limit(len(ids), limit), limit - 1) for ids in encoded]
         batches = length_batches([len(ids) for ids in encoded], limits, how)
-        for batch in progress(batches, "translating", show_progress=show_progress, unit="batch"):
+
+        def work(batch: Sequence[int]) -> list[str]:
             settings.max_new_tokens = limits[batch[0]]
             found = _generate(model, tokenizer, [encoded[row] for row in batch], settings)
             known.add(zip((pending[row] for row in batch), found, strict=True))
+            return found
+
+        new = dict(zip(pending, shared_work(batches, work, "translating", show_progress=show_progress), strict=True))
         known.flush()
-    return [known[text] if text.strip() else "" for text in texts]
+    return [(new[text] if text in new else known[text]) if text.strip() else "" for text in texts]
 
 
 def length_batches(lengths: Sequence[int], limits: Sequence[int], config: TranslationConfig) -> list[list[int]]:
@@ -199,7 +209,8 @@ def _translating(model: Any, tokenizer: Any, how: TranslationConfig) -> Iterator
         if how.device is not None:
             model.to(how.device)
         model.eval()
-        with torch.inference_mode():
+        kind = as_dtype(how.dtype)
+        with torch.inference_mode(), torch.autocast(model.device.type, kind, enabled=kind is not None):
             yield settings
     finally:
         model.train(training)
@@ -233,7 +244,7 @@ def _model_key(model: Any, tokenizer: Any, how: TranslationConfig, settings: Any
         field.name: getattr(how, field.name)
         for field in fields(how)
         if field.name not in ("batch_size", "batch_tokens", "device")
-    } | {"source_code": getattr(tokenizer, "src_lang", None)}
+    } | {"source_code": getattr(tokenizer, "src_lang", None), "dtype": str(as_dtype(how.dtype))}
     generation = settings.to_json_string(use_diff=False, ignore_metadata=True)
     own = model.config.to_dict()
     named = {name: value for name, value in own.items() if name not in ("_name_or_path", "transformers_version")}

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from hf_fairness._processes import shared_work
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator
-from hf_fairness.trainers.ibadr.sampling import _choose, sample, sample_length, shared_work
+from hf_fairness.trainers.ibadr.sampling import _choose, sample, sample_length
 
 CONFIG = IBADRConfig(max_new_tokens=30, n_bias_indicators=5)
 
