@@ -131,7 +131,7 @@ def test_shipped_configurations_are_what_accelerate_reads(name, kind):
         assert all(trainer in said for trainer in SPLIT)
 
 
-def test_the_readme_names_the_configurations():
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    assert "trainers/accelerate/two_gpus.yaml" in readme
-    assert "trainers/accelerate/fsdp.yaml" in readme
+def test_a_page_names_the_configurations_and_what_they_are_for():
+    page = resources.files("hf_fairness.trainers").joinpath("accelerate/README.md").read_text(encoding="utf-8")
+    assert "trainers/accelerate/README.md" in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    assert all(name in page for name in ("two_gpus.yaml", "fsdp.yaml", *SPLIT, "--output_dir"))
