@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections import Counter
@@ -82,6 +83,10 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         common=COMMON,
         epilog="\n".join([EXAMPLES, "methods:", *lines]),
     )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError(
+            "augment takes one process: start it without torchrun, as many jobs with --num_shards N --shard_index I."
+        )
     options = chosen_options(arguments, groups)
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
     if arguments.num_shards is not None:

@@ -78,6 +78,12 @@ def test_a_command_refuses_an_engine_in_one_sentence(monkeypatch, capsys, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+def test_augment_on_several_processes_says_what_to_do(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["augment", "texts.csv", "--method", "cda", "--output_dir", str(tmp_path / "out")]) == 1
+    assert "augment takes one process" in capsys.readouterr().err
+
+
 @pytest.fixture
 def two_gpus(monkeypatch):
     """A process that sees two GPUs, as far as settings know."""
