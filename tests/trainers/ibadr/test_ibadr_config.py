@@ -93,7 +93,6 @@ def test_what_is_not_set_is_as_the_trainer_has_it():
         ("auto_find_batch_size", True),
         ("label_names", ["entailment"]),
         ("resume_from_checkpoint", "out"),
-        ("deepspeed", "ds.json"),
         ("lr_scheduler_type", "reduce_lr_on_plateau"),
     ],
 )
