@@ -97,6 +97,7 @@ def test_several_gpus_of_one_process_do_not_multiply_a_batch(two_gpus, tmp_path,
     with pytest.warns(FairnessWarning, match=r"sees 2 GPUs and takes the first.*accelerate launch --multi_gpu"):
         made = getattr(trainers, name)(output_dir=str(tmp_path), **_sizes(name))
     assert (made.train_batch_size, made.n_gpu) == (made.per_device_train_batch_size, 1)
+    assert made.ddp_timeout >= 24 * 3600  # the first process tokenizes, whatever the size of the corpus
 
 
 def _sizes(name: str) -> dict[str, int]:
