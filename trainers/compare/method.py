@@ -33,6 +33,7 @@ from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, Scored
 from hf_fairness.trainers.training.benchmarks import Benchmark
 from hf_fairness.trainers.training.encoder_method import HELD_OUT, Audit, EncoderMethod
 from hf_fairness.trainers.training.memory import PeakMemory
+from hf_fairness.trainers.training.stopping import DivergedError
 
 logger = logging.getLogger(__name__)
 
@@ -221,8 +222,8 @@ class CompareMethod(EncoderMethod):
     def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
         """What went wrong, with the flag that names the arm.
 
-        An error of settings, rows or files stops the run, and so does one of the model that is published, of the last
-        arm, or in one of several processes, which may no longer be in step.
+        An error of settings, rows or files stops the run (a training that diverges is none), and so does one of the
+        model that is published, of the last arm, or in one of several processes, which may no longer be in step.
         """
         if name == _BEFORE:
             raise error
@@ -232,7 +233,8 @@ class CompareMethod(EncoderMethod):
             said = f"{type(error).__name__}: {said.splitlines()[0] if said else 'no message'}"
         said = said if step == "fit" else f"its model cannot be measured: {said}"
         text = f"--{flag} {name}: {said.rstrip('.')}"
-        of_the_user = kind is OSError or (kind is not None and step == "fit")
+        checked = step == "fit" and not isinstance(error, DivergedError)
+        of_the_user = kind is OSError or (kind is not None and checked)
         published = name == self.main and (self.arguments.publish or self.config.push_to_hub)
         last = len(self.methods) + len(self.further) == 1
         if of_the_user or published or last or self.config.world_size > 1:

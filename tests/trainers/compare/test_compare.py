@@ -11,6 +11,7 @@ import pytest
 from hf_fairness.cli import command, main
 from hf_fairness.record import Record
 from hf_fairness.trainers import CompareArguments
+from hf_fairness.trainers.training.stopping import DivergedError
 from support.ccd_case import make_encoder
 
 WORDS = ["--dataset", "demo", "--max_rows", "120", "--n_samples", "50", "--n_bootstrap", "20", "--use_cpu"]
@@ -258,6 +259,8 @@ def test_what_the_user_can_mend_stops_the_run(name, error, step, message):
 def test_what_is_a_methods_own_fault_is_told():
     said = bench().leave_out("inlp", MemoryError(), "fit")
     assert said.startswith("--methods inlp: MemoryError: no message. What is finished is kept")
+    said = bench().leave_out("leace", DivergedError("the loss is nan at step 3"), "fit")
+    assert said.startswith("--methods leace: the loss is nan at step 3. What is finished is kept")
     with pytest.raises(RuntimeError, match="--methods inlp: RuntimeError: boom"):  # of two processes
         bench(processes=2).leave_out("inlp", RuntimeError("boom"), "fit")
     with pytest.raises(RuntimeError, match="--methods inlp: RuntimeError: boom"):  # the last one
