@@ -3,6 +3,7 @@
 Functions work on one text (:func:`swap`, :func:`neutralize`, :func:`group_variants`); the classes are
 callables for ``datasets.map``, on a Dataset or a stream, and pure functions of a row: the same result for any
 ``batch_size``, ``num_proc`` and order. They keep every row, record each edit, and refuse to overwrite a column.
+Ray, Spark and others call ``.arrow`` of an instance, with tables: see :mod:`hf_fairness.maps`.
 :func:`summarize` counts what they touch and what they leave alone,
 :class:`SwapQuality` says which swaps to trust, :class:`PerplexityRatio` asks a language model.
 The augmentations of :mod:`.nlu` know no attribute.

@@ -111,7 +111,7 @@ class Shards:
             RunLockedError: another live process writes this shard, or has looked at the folder for a minute.
             ValueError: all shards are there, and some were made of other rows.
         """
-        key, note = content_key(self.part(index)), self._note(index)
+        key, note = self._wanted(index), self._note(index)
         with claim(self.output, wait=_WAIT):
             self._settle(check, overwrite)
             stale = self._key(index) not in (None, key)
@@ -144,12 +144,16 @@ class Shards:
         there = _read(place) if self.notes.exists() else _read(self.record).get("shards", {}).get("plan", {})
         if there == self.plan:
             return
-        if there and not overwrite:
+        locks = (self.output / self.file(0)).parent.glob(".*.lock")
+        begun = self.record.exists() or any(self.notes.glob("[0-9]*.json")) or any(locks)
+        if there and not overwrite and begun:
             name = next(name for name in {**there, **self.plan} if there.get(name) != self.plan.get(name))
             raise FileExistsError(
                 f"{self.output} holds shards of another run: {name} was {there.get(name)!r} and is "
                 f"{self.plan.get(name)!r}. Choose another folder, or replace its content with --overwrite."
             )
+        if there and not begun:
+            discard(self.notes)  # nothing came of it, as where the first run was told what cannot be done
         check()
         self._begin_anew()
 
@@ -160,15 +164,19 @@ class Shards:
     def _finish(self, finish: Callable[[Sequence[Told], Told], object]) -> None:
         notes = [_read(self._note(index)) for index in range(self.number)]
         keys = [note["key"] for note in notes]
-        if stale := [index for index, key in enumerate(keys) if key != content_key(self.part(index))]:
+        if stale := [index for index, key in enumerate(keys) if key != self._wanted(index)]:
             raise ValueError(f"{self._of_other_rows(stale)} Run each of them again with --overwrite.")
         finish([note["told"] for note in notes], {"plan": self.plan, "keys": keys})
         for left in (self.output / self.file(0)).parent.glob(".*.lock"):  # of runs that were killed at their end
             left.unlink(missing_ok=True)
         discard(self.notes)
 
+    def _wanted(self, index: int) -> str:
+        """The key of what a shard is made of: the plan, and its rows."""
+        return content_key(self.plan, self.part(index))
+
     def _key(self, index: int) -> str | None:
-        """Of the rows that a shard was made of; None where it is not there."""
+        """The key of what a shard was made of; None where it is not there."""
         if self.notes.exists():
             key: str | None = _read(self._note(index)).get("key")
             return key
@@ -180,7 +188,7 @@ class Shards:
 
     def _of_other_rows(self, places: Sequence[int]) -> str:
         listed = ", ".join(map(str, places[:10])) + (" ..." if len(places) > 10 else "")
-        return f"{self.output}: shard {listed} was made of other rows than the data set has now."
+        return f"{self.output}: shard {listed} was made of other rows, or by a run of other settings."
 
 
 def _read(path: Path) -> dict[str, Any]:

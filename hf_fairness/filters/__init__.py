@@ -1,4 +1,8 @@
-"""Filters of parallel data by gender; taggers of grammatical gender, one adapter per file behind one protocol."""
+"""Filters of parallel data by gender; taggers of grammatical gender, one adapter per file behind one protocol.
+
+Filters are callables for ``datasets.map``, and ``Kept`` and ``OneGroup`` for ``dataset.filter``; on other engines
+``.arrow`` of each takes tables (:mod:`hf_fairness.maps`), and of these two gives the rows that are kept.
+"""
 
 from hf_fairness.filters.apertium import ApertiumTagger
 from hf_fairness.filters.arabic import ArabicTagger

@@ -87,6 +87,28 @@ def test_a_run_that_was_killed_is_taken_up(write, augment, shard, tmp_path):
     assert len(list((folder / "data").iterdir())) == 2
 
 
+def test_a_plan_of_which_nothing_came_is_no_hindrance(write, augment, shard, tmp_path):
+    source = write(".jsonl")
+    assert "no column 'gold'" in shard(source, 0, 2, "--label_column", "gold", code=1)
+    for index in range(2):
+        shard(source, index, 2)
+    check(tmp_path / "shards", augment(source, "cda"), tmp_path / "cache2")
+
+
+def test_a_run_that_is_overtaken_by_another_plan_mixes_nothing(write, augment, shard, tmp_path):
+    """Its note belongs to its own plan, whatever stands in the folder by then."""
+    source, note = write(".jsonl"), tmp_path / "shards" / SHARDS / "00000.json"
+    shard(source, 0, 2)
+    late = note.read_text()
+    shard(source, 0, 2, "--names", "built-in", "--overwrite")
+    note.write_text(late)
+    assert "shard 0 was made of other rows, or by a run of other settings" in shard(
+        source, 1, 2, "--names", "built-in", code=1
+    )
+    shard(source, 0, 2, "--names", "built-in", "--overwrite")
+    check(tmp_path / "shards", augment(source, "cda", "--names", "built-in"), tmp_path / "cache2")
+
+
 def test_two_runs_of_one_shard(write, shard, tmp_path):
     source = write(".jsonl")
     shard(source, 1, 2)
@@ -107,6 +129,10 @@ def test_shards_of_other_settings_or_rows_are_not_mixed(write, augment, shard, t
     before = files(tmp_path / "shards")
     assert "num_shards was 2 and is 3" in shard(edited, 1, 3, code=1)
     assert files(tmp_path / "shards") == before
+    (tmp_path / "shards" / "thesis.txt").write_text("mine")
+    assert "holds 'thesis.txt'" in shard(edited, 1, 3, "--overwrite", code=1)
+    (tmp_path / "shards" / "thesis.txt").unlink()
+    assert files(tmp_path / "shards") == before  # what is refused changes nothing
     one = augment(edited, "cda", "--names", "built-in")
     for index in (1, 0):  # both are told, and the second does not undo the first
         shard(edited, index, 2, "--names", "built-in", "--overwrite")
@@ -120,7 +146,7 @@ def test_rows_that_changed_where_the_plan_does_not_look(write, augment, shard, t
     shard(source, 0, 2)
     changed = write(".jsonl", [*many[:1], {"text": "He met nobody at all."}, *many[2:]])
     error = shard(changed, 1, 2, code=1)
-    assert "shard 0 was made of other rows than the data set has now. Run each of them again with --overwrite" in error
+    assert "shard 0 was made of other rows, or by a run of other settings. Run each of them again with --over" in error
     assert "shard 0 was made of other rows" in shard(changed, 0, 2, code=1)
     shard(changed, 0, 2, "--overwrite")
     check(tmp_path / "shards", augment(changed, "cda"), tmp_path / "cache2")
