@@ -24,7 +24,6 @@ from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
 from hf_fairness.trainers.ibadr.sampling import sample_length
 from hf_fairness.trainers.training.preparation import full_precision
-from hf_fairness.trainers.training.settings import half_precision
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -223,7 +222,7 @@ def generator_confidence(
 
     model.eval()
     batches = [order[start : start + size] for start in range(0, len(order), size)]
-    with rows_shared(cpu=config.use_cpu), half_precision(config, model.device):
+    with rows_shared(cpu=config.use_cpu):
         sums = np.array(shared_work(batches, work, "Scoring")).reshape(-1, layout.n_labels)  # also of no rows
     found = softmax(sums + shares, axis=1)
     return found[np.arange(len(found)), np.asarray(list(labels), dtype=np.int64)].astype(np.float32)

@@ -18,7 +18,6 @@ from hf_fairness._processes import rows_shared, shared_work
 from hf_fairness.maps import row_seed
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
-from hf_fairness.trainers.training.settings import half_precision
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ def sample(
     """Draw samples of low bias degree.
 
     For each sample an indicator from 1 to ``config.low_indicators``, all alike, and a label are drawn, then the texts
-    token by token, in the precision of the trainings. In a launch of several processes all must call it; they share the
-    work and return the same.
+    token by token, in the precision of the weights whatever the trainings computed in: in a coarser one a sample would
+    depend on its batch. In a launch of several processes all must call it; they share the work and return the same.
 
     Args:
         model: live generator, on the device it is to run on.
@@ -78,7 +77,7 @@ def sample(
         return layout.read(_draw(model, layout, prefixes, [seeds[place] for place in places], config))
 
     places, size = list(range(n)), config.sampling_batch_size
-    with rows_shared(cpu=config.use_cpu), half_precision(config, model.device):
+    with rows_shared(cpu=config.use_cpu):
         read = shared_work([places[start : start + size] for start in range(0, n, size)], draw, "Sampling")
     return Samples([texts for texts, _ in read], labels, indicators, [reason for _, reason in read])
 

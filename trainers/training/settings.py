@@ -77,14 +77,6 @@ def one_device(args: TrainingArguments) -> None:
         args._n_gpu = 1
 
 
-def half_precision(args: TrainingArguments, device: Any) -> Any:
-    """A context in which a model computes as it is trained by these settings, or those of the launcher."""
-    import torch
-
-    kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.mixed_precision)
-    return torch.autocast(device.type, kind, enabled=kind is not None)
-
-
 #: Settings that only a training has.
 TRAINING = (
     *("learning_rate", "num_train_epochs", "max_steps", "per_device_train_batch_size", "gradient_accumulation_steps"),
