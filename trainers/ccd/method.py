@@ -59,7 +59,7 @@ def run_ccd(
 ) -> dict[str, Any]:
     """Audit an encoder, mitigate it with CCD, audit it again, and write report, card and model.
 
-    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+    Call it on every process of a distributed launch: see :func:`hf_fairness.trainers.experiment.run_experiment`.
 
     Args:
         arguments: model, attribute and what to run; its file names are for the reader, see `rows`.

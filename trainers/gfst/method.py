@@ -109,7 +109,7 @@ def run_gfst(
 ) -> dict[str, Any]:
     """Filter, translate, filter, balance, train, and measure beside the control.
 
-    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+    Call it on every process of a distributed launch: see :func:`hf_fairness.trainers.experiment.run_experiment`.
 
     Args:
         arguments: method, arms, sizes; its file names are for the reader, as the data are given here.

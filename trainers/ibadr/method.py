@@ -103,7 +103,7 @@ def run_ibadr(
 ) -> dict[str, Any]:
     """Refine a data set, train on it, and report.
 
-    Call it on every process of a distributed launch: training, scoring and sampling run on all, the rest on the first.
+    Call it on every process of a distributed launch: see :func:`hf_fairness.trainers.experiment.run_experiment`.
 
     Args:
         arguments: models, columns, and what to run; its names of data sets are for the reader, see `train`.

@@ -87,7 +87,7 @@ def run_refine(
 ) -> dict[str, Any]:
     """Score a corpus, refine it in several ways, train an encoder on each, and measure bias and utility of all.
 
-    Call it on every process of a distributed launch: training runs on all, the rest on the first.
+    Call it on every process of a distributed launch: see :func:`hf_fairness.trainers.experiment.run_experiment`.
 
     Args:
         arguments: model, data and what to refine; its file names are for the reader, see `rows`.
