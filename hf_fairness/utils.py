@@ -285,6 +285,13 @@ def progress(
     return bar  # type: ignore[no-any-return]
 
 
+def cache_folder(name: str) -> Path:
+    """Where this package keeps what it made: a folder of Hugging Face's cache, in ``HF_HOME``; it may not exist yet."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HOME) / "hf_fairness" / name
+
+
 def metric_path(name: str) -> str:
     """Path of a metric of this package, for ``evaluate.load``; needs no network.
 

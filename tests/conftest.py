@@ -77,6 +77,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line(f"{modules[name]:8.1f} {name}")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What this package keeps between runs is kept in a folder of the session."""
+    from huggingface_hub import constants
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "HF_HOME", str(tmp_path_factory.mktemp("hf_home")))
+        yield Path(constants.HF_HOME)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The top folder of the project."""

@@ -23,7 +23,7 @@ from hf_fairness.generation.prompts import Prompt, names_of
 from hf_fairness.generation.usage import Ledger, Usage
 from hf_fairness.maps import MISSING, MapFunction, Row, Texts, check_text
 from hf_fairness.runs import content_key
-from hf_fairness.utils import FairnessWarning, progress
+from hf_fairness.utils import FairnessWarning, cache_folder, progress
 
 #: A text of fewer words may keep none of them (*She is an aunt* -> *They are a parent's sibling*).
 LONG_TEXT = 10
@@ -66,7 +66,7 @@ class Rewriter:
         prompt = Prompt.default(self.attribute) if prompt is None else prompt
         self.prompt = prompt if isinstance(prompt, Prompt) else Prompt.load(prompt)
         self.prompt.check(self.attribute)
-        self.cache_dir = Path(cache_dir) if cache_dir is not None else _default_cache()
+        self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder("rewrites")
         self._open()
 
     def _open(self) -> None:
@@ -284,12 +284,6 @@ def _check_unicode(text: str, place: int) -> None:
             f"The text at position {place} is no valid Unicode ({error.reason} at character {error.start}). "
             "Read its source with the right encoding."
         ) from None
-
-
-def _default_cache() -> Path:
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HOME) / "hf_fairness" / "rewrites"
 
 
 class LLMGroupVariants(MapFunction):

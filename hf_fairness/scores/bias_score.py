@@ -111,6 +111,15 @@ def halves_stability(differences: ArrayLike, *, n_draws: int = HALVINGS, seed: i
     return np.array(found)
 
 
+def check_width(direction: Floats, width: int) -> None:
+    """Raise unless a direction has as many dimensions as the vectors."""
+    if len(direction) != width:
+        raise ValueError(
+            f"direction has {len(direction)} dimensions, the word vectors have {width}: they must come from the same "
+            "model."
+        )
+
+
 def cosines(vectors: ArrayLike, direction: ArrayLike) -> Floats:
     """Cosine of each vector with the direction; 0 for a vector of zeros, in which nothing leans anywhere.
 
@@ -126,11 +135,7 @@ def cosines(vectors: ArrayLike, direction: ArrayLike) -> Floats:
     """
     axis = as_values(direction, "direction")
     array = as_values(vectors, "vectors", minimum=0, ndim=2)
-    if array.shape[1] != len(axis):
-        raise ValueError(
-            f"direction has {len(axis)} dimensions, the word vectors have {array.shape[1]}: they must come from "
-            "the same model."
-        )
+    check_width(axis, array.shape[1])
     scale = float(np.abs(axis).max())
     if scale == 0.0:
         raise ValueError("The direction is a vector of zeros: no cosine is defined. Make one with bias_direction.")
@@ -219,42 +224,51 @@ class WordBias(NamedTuple):
     absolute: float
 
 
-def word_bias(cosine: ArrayLike, importance: ArrayLike, excluded: ArrayLike) -> WordBias:
-    """Bias score of one text from its words.
+def word_biases(cosine: ArrayLike, importance: ArrayLike, excluded: ArrayLike, sizes: Sequence[int]) -> list[WordBias]:
+    """Bias scores of texts from their words.
 
     Args:
-        cosine: cosine of each word with the direction, shape (w,); w may be 0.
+        cosine: cosine of each word with the direction, one text after the other, shape (w,); w may be 0.
         importance: weight of each word, >= 0, shape (w,).
         excluded: whether the word is on the exclusion list, so that its bias is 0, shape (w,).
+        sizes: words of each text.
 
     Returns:
-        The words' numbers and the three sums; a text without words has sums of 0.
+        Per text the words' numbers and the three sums; a text without words has sums of 0.
 
     Raises:
         ValueError: different lengths, NaN, a negative importance.
 
     Source:
         Dolci et al. 2023, equations 1 to 3.
+    """
+    first = as_values(cosine, "cosine", minimum=0)
+    weights = as_values(importance, "importance", minimum=0)
+    out: NDArray[np.bool_] = np.asarray(excluded, dtype=bool)
+    if not first.shape == weights.shape == out.shape == (sum(sizes),):
+        raise ValueError(
+            "cosine, importance and excluded must have one value per word; got shapes "
+            f"{first.shape}, {weights.shape}, {out.shape} for {sum(sizes)} words."
+        )
+    if (weights < 0.0).any():
+        raise ValueError(f"importance must not be negative; got {weights.min()}.")
+    bias = np.where(out, 0.0, first)
+    weighted, text = bias * weights, np.repeat(np.arange(len(sizes)), sizes)
+    up, down = (np.bincount(text, part, len(sizes)) for part in (weighted.clip(min=0.0), weighted.clip(max=0.0)))
+    ends = np.cumsum(sizes)[:-1]
+    parts = zip(np.split(bias, ends), np.split(weighted, ends), up.tolist(), down.tolist(), strict=True)
+    return [WordBias(*part, part[2] - part[3]) for part in parts]
+
+
+def word_bias(cosine: ArrayLike, importance: ArrayLike, excluded: ArrayLike) -> WordBias:
+    """Bias score of one text from its words; see :func:`word_biases`.
 
     Example:
         >>> found = word_bias([0.9, -0.05, 0.25], [0.25, 0.25, 0.5], [True, False, False])
         >>> found.positive, found.negative, found.absolute
         (0.125, -0.0125, 0.1375)
     """
-    first = as_values(cosine, "cosine", minimum=0)
-    weights = as_values(importance, "importance", minimum=0)
-    out: NDArray[np.bool_] = np.asarray(excluded, dtype=bool)
-    if not first.shape == weights.shape == out.shape:
-        raise ValueError(
-            "cosine, importance and excluded must have one value per word; got shapes "
-            f"{first.shape}, {weights.shape}, {out.shape}."
-        )
-    if (weights < 0.0).any():
-        raise ValueError(f"importance must not be negative; got {weights.min()}.")
-    bias = np.where(out, 0.0, first)
-    weighted = bias * weights
-    positive, negative = float(weighted[weighted > 0.0].sum()), float(weighted[weighted < 0.0].sum())
-    return WordBias(bias, weighted, positive, negative, positive - negative)
+    return word_biases(cosine, importance, excluded, [np.size(cosine)])[0]
 
 
 def summarize_scores(

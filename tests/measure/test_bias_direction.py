@@ -10,15 +10,18 @@ import sys
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder, input_embeddings
 from hf_fairness.measure.audit import built_in_variants
-from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction, direction_stability
+from hf_fairness.measure.encoder.bias_direction import CHEAP, BiasDirection, bias_direction, direction_stability
 from hf_fairness.measure.encoder.bias_pairs import EXTENDED, oriented_pairs, swapped_pairs, two_groups, word_pairs
 from hf_fairness.measure.encoder.bias_score import bias_score
 from hf_fairness.utils import FairnessWarning
 from support.tiny_bert import tiny_bert
+
+module = sys.modules[bias_direction.__module__]
 
 VECTORS = {
     "he": [-1.0, 0.0, 0.2],
@@ -258,7 +261,7 @@ class Counting:
         return found["absolute"], self.n_texts
 
 
-def test_a_direction_is_not_made_twice():
+def test_a_direction_is_not_made_twice(kept):
     tiny = Counting()
     first, many = tiny.asked()
     again, few = tiny.asked()
@@ -268,7 +271,7 @@ def test_a_direction_is_not_made_twice():
 
 
 @pytest.mark.parametrize("change", ["step", "data", "hook", "pooling"])
-def test_a_model_that_changed_is_another_one(change):
+def test_a_model_that_changed_is_another_one(change, kept):
     import torch
 
     tiny = Counting()
@@ -289,11 +292,68 @@ def test_a_model_that_changed_is_another_one(change):
     assert second != first or change == "data"
 
 
+#: As many pairs as are looked for in the cache.
+PAIRS = [(f"{'very ' * n}he is", f"{'very ' * n}she is") for n in range(1, CHEAP // 2)] + [("a boy", "a girl")]
+
+
 def test_kept_directions_are_bounded(monkeypatch):
-    module = sys.modules["hf_fairness.measure.encoder.bias_direction"]
     monkeypatch.setattr(module, "KEPT", 2)
     monkeypatch.setattr(module, "_MADE", {})
     tiny = Counting()
     for seed in (0, 1, 2, 0):
-        bias_direction(tiny.model, [("she is", "he is"), ("a girl", "a boy")], tokenizer=tiny.tokenizer, seed=seed)
+        bias_direction(tiny.model, PAIRS, tokenizer=tiny.tokenizer, seed=seed)
     assert len(module._MADE) == 2
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A cache of its own, and a process that knows nothing."""
+    monkeypatch.setattr(constants, "HF_HOME", str(tmp_path))
+    monkeypatch.setattr(module, "_MADE", {})
+    return tmp_path / "hf_fairness" / "directions"
+
+
+def _made(tiny, pairs=PAIRS, **options):
+    """The direction and how many texts it took, in a process that knows nothing."""
+    module._MADE.clear()
+    tiny.n_texts = 0
+    return bias_direction(tiny.model, pairs, tokenizer=tiny.tokenizer, **options), tiny.n_texts
+
+
+def test_a_direction_is_kept_on_disk_by_content(kept):
+    tiny = Counting()
+    first, many = _made(tiny)
+    again, few = _made(Counting())  # the same weights in another object and, as far as it knows, another process
+    assert again == first
+    assert many > CHEAP > 10 > few
+    (file,) = kept.glob("*.json")
+    assert BiasDirection.load(file) == first
+    _made(tiny, PAIRS[1:])  # too few: looking takes as long
+    assert [*kept.glob("*")] == [file]
+    tiny.model.embeddings.word_embeddings.weight.data[-3] += 1.0
+    assert _made(tiny)[1] == many
+    assert len([*kept.glob("*.json")]) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff\x00", b'{"format": "hf-fairness/direction/1"}'])
+def test_a_broken_file_is_made_anew(kept, content):
+    tiny = Counting()
+    first, many = _made(tiny)
+    (file,) = kept.glob("*.json")
+    file.write_bytes(content)
+    assert _made(tiny) == (first, many)
+    assert BiasDirection.load(file) == first
+
+
+def test_a_cache_that_cannot_be_written_stops_nobody(kept):
+    kept.parent.write_text("a file where the folder should be")
+    tiny = Counting()
+    assert _made(tiny)[1] == _made(tiny)[1] > CHEAP
+
+
+def test_the_cache_may_be_left_out(kept):
+    tiny = Counting()
+    assert _made(tiny, use_cache=False)[1] == _made(tiny, use_cache=False)[1]
+    assert not kept.exists()
+    bias_score(["a nurse ."], tiny.model, tokenizer=tiny.tokenizer, use_cache=False)
+    assert not kept.exists()

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from hf_fairness.attributes import load_attribute, load_names
-from hf_fairness.encoders import as_encoder, token_encoder
+from hf_fairness.encoders import WORD, as_encoder, iter_tokens, token_encoder
 from hf_fairness.measure.encoder.bias_words import choose_importance, exclusion_list, iter_words
+from hf_fairness.scores.bias_score import (
+    cosines,
+    max_pool_importance,
+    mean_pool_contributions,
+    mean_pool_importance,
+)
 from hf_fairness.scores.statistics import as_values
 
 TEXT = "She's proud of her son-in-law, Mary's antidisestablishmentarian nurse!"
+AXIS = np.random.default_rng(0).normal(size=384)
 
 
 @pytest.mark.parametrize(
@@ -124,52 +131,75 @@ def test_lists_of_others_are_covered(shared):
 @pytest.mark.parametrize("importance", ["max", "mean"])
 def test_words_of_a_text_in_context(minilm, importance):
     encoder = as_encoder(minilm)
-    ((_, words),) = iter_words(encoder, [TEXT], importance)
-    assert words.words == ["She's", "proud", "of", "her", "son-in-law", "Mary's", "antidisestablishmentarian", "nurse"]
-    assert words.known.all()
-    assert (words.importance >= 0.0).all()
-    assert words.importance.sum() < 1.0 if importance == "max" else words.importance.sum() > 0.8
-    assert words.vectors.shape == (8, 384)
+    (batch,) = iter_words(encoder, [TEXT], importance, AXIS)
+    words = ["She's", "proud", "of", "her", "son-in-law", "Mary's", "antidisestablishmentarian", "nurse"]
+    assert (batch.places, batch.words) == ([0], [words])
+    assert batch.known.all()
+    assert (batch.importance >= 0.0).all()
+    assert batch.importance.sum() < 1.0 if importance == "max" else batch.importance.sum() > 0.8
+    assert batch.cosine.shape == (8,)
+    assert 0.0 < np.abs(batch.cosine).max() <= 1.0
 
 
 def test_mean_importance_is_exact_for_a_real_encoder(minilm):
     """Words, punctuation and special tokens together give the cosine of the sentence vector."""
-    from hf_fairness.encoders import iter_tokens
-
     encoder = as_encoder(minilm)
-    ((_, words),) = iter_words(encoder, [TEXT], "mean")
+    (batch,) = iter_words(encoder, [TEXT], "mean", AXIS)
     ((_, tokens),) = iter_tokens(token_encoder(encoder), [TEXT])
     mean = tokens.vectors.mean(axis=0, dtype=np.float64)
-    spans = [(match, TEXT.index(match)) for match in words.words]
+    spans = [(match, TEXT.index(match)) for match in batch.words[0]]
     inside = [any(at <= a < at + len(word) for word, at in spans) and b > a for a, b in tokens.spans]
     rest = tokens.vectors[~np.array(inside)].sum(axis=0, dtype=np.float64) / len(inside)
-    assert words.vectors.sum(axis=0) + rest == pytest.approx(mean, abs=1e-6)
-    axis = np.random.default_rng(0).normal(size=384)
-    lengths = np.linalg.norm(words.vectors, axis=1)
-    terms = words.vectors @ axis / lengths * words.importance
-    assert terms.sum() + rest @ axis / np.linalg.norm(mean) == pytest.approx(
-        encoder.encode([TEXT])[0].astype(np.float64) @ axis, abs=1e-5
-    )
+    axis = AXIS / np.linalg.norm(AXIS)
+    total = (batch.cosine * batch.importance).sum() + rest @ axis / np.linalg.norm(mean)
+    assert total == pytest.approx(encoder.encode([TEXT])[0].astype(np.float64) @ axis, abs=1e-6)
+
+
+@pytest.mark.parametrize("importance", ["max", "mean"])
+def test_a_batch_gives_what_the_scores_say_of_each_text(minilm, importance):
+    """Texts of different lengths, one without words, one that is cut off, with accents, emoji and odd spaces."""
+    odd = "A  nurse \U0001f469\u200d\u2695\ufe0f in Zürich’s café — über-cool!"
+    texts = [TEXT, odd, "?!", "one two three four five " * 12, "x\u00a0y\nz"]
+    encoder = token_encoder(as_encoder(minilm, max_length=40))
+    batches = list(iter_words(encoder, texts, importance, AXIS))
+    found = {place: (batch, row) for batch in batches for row, place in enumerate(batch.places)}
+    assert sorted(found) == list(range(len(texts)))
+    for place, tokens in iter_tokens(encoder, texts):
+        batch, row = found[place]
+        spans = [match.span() for match in WORD.finditer(texts[place])]
+        owner = [
+            next((k for k, (begin, end) in enumerate(spans) if begin < b and a < end), -1) if b > a else -1
+            for a, b in tokens.spans
+        ]
+        parts = mean_pool_contributions(tokens.vectors, owner, len(spans))
+        if importance == "max":
+            weights = max_pool_importance(tokens.vectors, owner, len(spans))
+        else:
+            weights = mean_pool_importance(parts, tokens.vectors.mean(axis=0, dtype=np.float64))
+        start = sum(map(len, batch.words[:row]))
+        own = slice(start, start + len(spans))
+        assert len(batch.words[row]) == len(spans)
+        assert batch.importance[own] == pytest.approx(weights, abs=1e-6)
+        assert batch.cosine[own] == pytest.approx(cosines(parts, AXIS), abs=1e-6)
+        assert batch.known[own].tolist() == [k in owner for k in range(len(spans))]
 
 
 def test_max_importance_is_the_share_of_won_dimensions(minilm):
-    from hf_fairness.encoders import iter_tokens
-
     encoder = as_encoder(minilm)
-    ((_, words),) = iter_words(encoder, ["A man is playing the saxophone."], "max")
+    (batch,) = iter_words(encoder, ["A man is playing the saxophone."], "max")
     ((_, tokens),) = iter_tokens(token_encoder(encoder), ["A man is playing the saxophone."])
     wins = np.bincount(tokens.vectors.argmax(axis=0), minlength=len(tokens.spans)) / 384
     pieces = [tokens.spans.index(span) for span in tokens.spans if span[1] > span[0]]
-    assert words.importance.sum() == pytest.approx(wins[pieces[:-1]].sum())  # the full stop is no word
-    assert words.importance[1] == wins[2]  # "man", after [CLS] and "a"
+    assert batch.importance.sum() == pytest.approx(wins[pieces[:-1]].sum())  # the full stop is no word
+    assert batch.importance[1] == wins[2]  # "man", after [CLS] and "a"
 
 
 def test_words_past_the_models_length_are_unknown(minilm):
     encoder = as_encoder(minilm, max_length=5)
-    ((_, words),) = iter_words(encoder, ["one two three four five"], "mean")
-    assert words.known.tolist() == [True, True, True, False, False]
-    assert words.importance[3:].tolist() == [0.0, 0.0]
-    assert not words.vectors[3:].any()
+    (batch,) = iter_words(encoder, ["one two three four five"], "mean", AXIS)
+    assert batch.known.tolist() == [True, True, True, False, False]
+    assert batch.importance[3:].tolist() == [0.0, 0.0]
+    assert not batch.cosine[3:].any()
 
 
 @pytest.mark.parametrize("importance", ["max", "mean"])
@@ -177,16 +207,20 @@ def test_words_out_of_context(importance):
     vectors = {"nurse": [3.0, 4.0], "a": [0.0, 1.0], "the": [0.0, 0.0]}
     encoder = as_encoder(vectors)
     texts = ["A nurse zzz", "zzz", "the the"]
-    found = dict(iter_words(encoder, texts, importance))
-    assert found[0].words == ["A", "nurse", "zzz"]
+    found = {batch.places[0]: batch for batch in iter_words(encoder, texts, importance, np.array([0.6, 0.8]))}
+    assert found[0].words == [["A", "nurse", "zzz"]]
     assert found[0].known.tolist() == [True, True, False]
-    assert found[0].vectors[:2].tolist() == [[0.0, 0.5], [1.5, 2.0]]
+    assert found[0].cosine == pytest.approx([0.8, 1.0, 0.0])
     expected = {"max": [0.0, 1.0, 0.0], "mean": np.array([0.5, 2.5, 0.0]) / np.hypot(1.5, 2.5)}[importance]
     assert found[0].importance == pytest.approx(expected)
-    assert found[0].vectors.sum(axis=0) == pytest.approx(encoder.encode(["A nurse zzz"])[0])
     assert not found[1].known.any()
     assert not found[1].importance.any()
     assert as_values(found[2].importance, "importance").sum() in (0.0, 1.0)
+
+
+def test_a_direction_of_another_model_is_refused(minilm):
+    with pytest.raises(ValueError, match="direction has 2 dimensions, the word vectors have 384"):
+        list(iter_words(as_encoder(minilm), [TEXT], "mean", np.array([0.6, 0.8])))
 
 
 def test_importance_follows_the_pooling(minilm):

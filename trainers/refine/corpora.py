@@ -294,8 +294,8 @@ class CorpusScores:
             bias = scored.bias
             sides[place] = bias.negative, bias.positive
             own: dict[str, list[float]] = {}
-            for number, word in enumerate(scored.words.words):
-                if not scored.excluded[number] and scored.words.known[number]:
+            for number, word in enumerate(scored.words):
+                if not scored.excluded[number] and scored.known[number]:
                     entry = own.setdefault(word.lower(), [1.0, 0.0, 0.0])
                     entry[1], entry[2] = float(bias.bias[number]), entry[2] + float(bias.weighted[number])
             for word, entry in own.items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,22 @@ from hf_fairness.measure.model_keys import encoder_key
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores.bias_score import direction_of, halves_stability
 from hf_fairness.scores.statistics import Floats, as_values, generator, percentile_interval
+from hf_fairness.utils import cache_folder
+
+logger = logging.getLogger(__name__)
 
 #: Layout of a saved direction.
 FORMAT = "hf-fairness/direction/1"
+#: Of the code that makes one; raise it when another direction comes of the same model and pairs.
+VERSION = 1
+#: Where directions are kept, in the cache.
+FOLDER = "directions"
 #: Directions that a process keeps; one takes as much memory as one vector.
 KEPT = 32
-_MADE: dict[str, dict[str, Any]] = {}
+#: Least texts of pairs for which weights are hashed: on a processor a weight is hashed in the time in which ten short
+#: texts pass it; an accelerator is a hundred times as fast, and its weights are hashed by the processor too.
+CHEAP, CHEAP_ELSEWHERE = 50, 2000
+_MADE: dict[str, BiasDirection] = {}
 _LOCK = threading.Lock()
 
 
@@ -117,6 +128,7 @@ def bias_direction(
     *,
     attribute: str | Path | Attribute = "gender",
     seed: int = 0,
+    use_cache: bool = True,
     **encoder_options: Any,
 ) -> BiasDirection:
     """The direction from one group to the other: first component of an uncentred PCA of pair differences.
@@ -134,11 +146,13 @@ def bias_direction(
             that this package carries.
         attribute: name, file or object, with two groups.
         seed: of the halvings behind ``stability``.
+        use_cache: keep the direction in ``hf_fairness/directions`` of Hugging Face's cache (``HF_HOME``), and take it
+            from there, by the content of weights, tokenizer and pairs: a model that was trained on is another one.
+            Word vectors, functions, a few pairs (25 on a processor, 1,000 elsewhere) take less time than looking.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, tokenizer, ...
 
     Returns:
-        A :class:`BiasDirection`. What is computed for a model is kept in the process by the content of weights,
-        tokenizer and pairs: asked again it takes a moment, and a model that was trained on is another one.
+        A :class:`BiasDirection`.
 
     Raises:
         TypeError: a model that is no encoder, texts that are none.
@@ -163,31 +177,73 @@ def bias_direction(
         "n_skipped": skipped,
         "kind": kind,
         "model": encoder.label,
+        "seed": seed,
     }
-    return BiasDirection(**_components(encoder, chosen, seed), **about, seed=seed)
+    key = _key(encoder, chosen, seed) if use_cache else None
+    found = None if key is None else _kept(key)
+    if found is None:
+        found = BiasDirection(**_components(encoder, chosen, seed), **about)
+        if key is not None:
+            _keep(key, found)
+    return replace(found, **about)
+
+
+def _key(encoder: BaseEncoder, pairs: Pairs, seed: int) -> str | None:
+    """What decides a direction; None for an encoder that cannot be named, or not in less time than the pairs take."""
+    texts = [text for pair in pairs[:100] for text in pair]
+    model: Any = getattr(encoder, "model", None)
+    device = getattr(encoder, "device", None) or getattr(model, "device", "cpu")
+    if 2 * len(pairs) < (CHEAP if str(device) == "cpu" else CHEAP_ELSEWHERE):
+        return None
+    key = encoder_key(encoder, texts)
+    return None if key is None else content_key(VERSION, FORMAT, key, pairs, seed)
+
+
+def _kept(key: str) -> BiasDirection | None:
+    """A direction that this process knows, or that is on disk; a file that cannot be read is made anew."""
+    with _LOCK:
+        found = _MADE.pop(key, None)
+        if found is not None:
+            _MADE[key] = found  # last, so that the one which was not asked for the longest goes first
+            return found
+    file = cache_folder(FOLDER) / f"{key}.json"
+    try:
+        found = BiasDirection.load(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        logger.warning("The direction in the cache is made anew: %s", error)
+        return None
+    _remember(key, found)
+    return found
+
+
+def _keep(key: str, found: BiasDirection) -> None:
+    """Keep a direction in the process and on disk; without room there, in the process."""
+    _remember(key, found)
+    try:
+        found.save(cache_folder(FOLDER) / f"{key}.json")
+    except OSError as error:
+        logger.warning("The direction is not kept on disk: %s", error)
+
+
+def _remember(key: str, found: BiasDirection) -> None:
+    with _LOCK:
+        _MADE[key] = found
+        while len(_MADE) > KEPT:
+            del _MADE[next(iter(_MADE))]
 
 
 def _components(encoder: BaseEncoder, pairs: Pairs, seed: int) -> dict[str, Any]:
-    """Direction, shares of variance and stability; kept for a model that is asked the same again unchanged."""
-    key = encoder_key(encoder, [text for pair in pairs[:100] for text in pair])
-    key = None if key is None else content_key(key, pairs, seed)
-    with _LOCK:
-        found = _MADE.pop(key, None) if key is not None else None
-    if found is None:
-        differences = pair_differences(encoder, pairs)
-        first = direction_of(differences)
-        halves = halves_stability(differences, seed=seed)
-        found = {
-            "vector": first.vector,
-            "explained_variance_ratio": tuple(first.explained_variance_ratio.tolist()),
-            "stability": float(halves.mean()) if len(halves) else None,
-        }
-    if key is not None:
-        with _LOCK:
-            _MADE[key] = found  # last, so that the one which was not asked for the longest goes first
-            while len(_MADE) > KEPT:
-                del _MADE[next(iter(_MADE))]
-    return found
+    """Direction, shares of variance and stability."""
+    differences = pair_differences(encoder, pairs)
+    first = direction_of(differences)
+    halves = halves_stability(differences, seed=seed)
+    return {
+        "vector": first.vector,
+        "explained_variance_ratio": tuple(first.explained_variance_ratio.tolist()),
+        "stability": float(halves.mean()) if len(halves) else None,
+    }
 
 
 def direction_stability(

@@ -135,17 +135,17 @@ class BiasScore(MapFunction):
 
 
 def _table(scored: Scored, groups: tuple[str, str]) -> dict[str, Any]:
-    words, bias = scored.words, scored.bias
+    bias = scored.bias
     rows = [
         {
             "word": word,
-            "importance": float(words.importance[i]),
+            "importance": float(scored.importance[i]),
             "bias": float(bias.bias[i]),
             "weighted": float(bias.weighted[i]),
-            "excluded": scored.excluded[i],
-            "known": bool(words.known[i]),
+            "excluded": bool(scored.excluded[i]),
+            "known": bool(scored.known[i]),
         }
-        for i, word in enumerate(words.words)
+        for i, word in enumerate(scored.words)
     ]
     sums = {groups[0]: bias.negative, groups[1]: bias.positive, ABSOLUTE: bias.absolute}
     return {"text": scored.text, "rows": rows, **sums}
@@ -199,7 +199,7 @@ def bias_score(
     counts = np.zeros((len(unique), 3), dtype=np.int64)
     for place, scored in scorer.score(unique):
         sums[unique[place]] = scored.bias
-        counts[place] = len(scored.excluded), sum(scored.excluded), int((~scored.words.known).sum())
+        counts[place] = len(scored.words), scored.excluded.sum(), (~scored.known).sum()
         if words:
             tables[unique[place]] = _table(scored, scorer.direction.groups)
     result = summarize_scores(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hf_fairness._processes import of_all, turn
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
@@ -17,12 +19,11 @@ from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direc
 from hf_fairness.measure.encoder.bias_pairs import two_groups
 from hf_fairness.measure.encoder.bias_words import (
     ExclusionList,
-    TextWords,
     choose_importance,
     exclusion_list,
     iter_words,
 )
-from hf_fairness.scores.bias_score import WordBias, cosines, word_bias
+from hf_fairness.scores.bias_score import WordBias, cosines, word_bias, word_biases
 from hf_fairness.scores.statistics import Floats
 
 #: What is scored: the text as it stands (the paper), or without its gendered words.
@@ -32,11 +33,22 @@ SENT_TEXTS = 4096
 
 
 class Scored(NamedTuple):
-    """One text with its words and their bias."""
+    """One text with its words and their bias.
+
+    Attributes:
+        text: as it was scored.
+        words: as written, in order.
+        importance: of each word, shape (w,), >= 0.
+        known: whether the word has a vector, shape (w,).
+        excluded: whether it is on the exclusion list, shape (w,).
+        bias: what follows from them.
+    """
 
     text: str
-    words: TextWords
-    excluded: list[bool]
+    words: list[str]
+    importance: Floats
+    known: NDArray[np.bool_]
+    excluded: NDArray[np.bool_]
     bias: WordBias
 
 
@@ -62,19 +74,13 @@ class Scorer:
     form: str
     attribute: Attribute
 
-    def _cosines(self, text: str, words: TextWords) -> Floats:
-        """Cosine of each word with the direction; 0 for a word without a vector."""
-        vectors = {int(i): words.vectors[i] for i in np.flatnonzero(words.known)}
-        if self.vectors is not None:
-            found = {i: self.vectors.lookup(word) for i, word in enumerate(words.words)}
-            vectors = {i: np.asarray(vector) for i, vector in found.items() if vector is not None}
-        result = np.zeros(len(words.words))
-        try:
-            if vectors:
-                result[list(vectors)] = cosines(np.stack(list(vectors.values())), self.direction.vector)
-        except ValueError as error:
-            raise ValueError(f"Words of {text[:80]!r}: {error}") from error
-        return result
+    def _cosines(self, words: Sequence[str]) -> Floats:
+        """Cosine of each word out of context with the direction; 0 for a word without a vector."""
+        found = {word: self.vectors.lookup(word) for word in dict.fromkeys(words)} if self.vectors else {}
+        vectors = {word: np.asarray(vector) for word, vector in found.items() if vector is not None}
+        lean = cosines(np.stack(list(vectors.values())), self.direction.vector).tolist() if vectors else []
+        known = dict(zip(vectors, lean, strict=True))
+        return np.array([known.get(word, 0.0) for word in words])
 
     def score(self, texts: Sequence[str]) -> Iterator[tuple[int, Scored]]:
         """Score texts, one at a time, in the order that is fastest to compute.
@@ -86,33 +92,43 @@ class Scorer:
 
         Yields:
             Place of the text, and its score. Every text comes once.
+
+        Raises:
+            ValueError: vectors that hold NaN, or of another width than the direction.
         """
         read = [neutralize(text, attribute=self.attribute) if self.form == "neutral" else text for text in texts]
         full = [place for place, text in enumerate(read) if WORD.search(text)]
-        nothing = TextWords([], np.zeros((0, len(self.direction.vector))), np.zeros(0), np.zeros(0, dtype=bool))
+        nothing = np.zeros(0)
         for place in sorted(set(range(len(read))) - set(full)):
-            yield place, Scored(read[place], nothing, [], word_bias([], [], []))
+            yield place, Scored(read[place], [], nothing, nothing > 0, nothing > 0, word_bias([], [], []))
         rank, processes = turn()
         if processes == 1:
             yield from self._score(read, full)
             return
         for start in range(0, len(full), processes * SENT_TEXTS):
             mine = full[start + rank : start + processes * SENT_TEXTS : processes]
-            found = [
-                (place, one._replace(words=one.words._replace(vectors=nothing.vectors)))
-                for place, one in self._score(read, mine)
-            ]
-            yield from of_all([(place, (place, one)) for place, one in found])
+            yield from of_all([(place, (place, one)) for place, one in self._score(read, mine)])
 
     def _score(self, read: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, Scored]]:
         """Scores of some of the texts, which all have words."""
         if not places:
             return
-        for number, words in iter_words(self.encoder, [read[place] for place in places], self.importance):
-            excluded = [self.exclusion.holds(word) for word in words.words]
-            text = read[places[number]]
-            bias = word_bias(self._cosines(text, words), words.importance, excluded)
-            yield places[number], Scored(text, words, excluded, bias)
+        listed: dict[str, bool] = {}
+        axis = None if self.vectors is not None else self.direction.vector
+        for batch in iter_words(self.encoder, [read[place] for place in places], self.importance, axis):
+            flat = [*itertools.chain.from_iterable(batch.words)]
+            listed |= {word: self.exclusion.holds(word) for word in {*flat} if word not in listed}
+            excluded, sizes = np.array([listed[word] for word in flat], dtype=bool), [*map(len, batch.words)]
+            lean = batch.cosine if axis is not None else self._cosines(flat)
+            try:
+                biases = word_biases(lean, batch.importance, excluded, sizes)
+            except ValueError as error:
+                bad = np.repeat(batch.places, sizes)[~np.isfinite(lean + batch.importance)]
+                raise ValueError(f"Words of {read[places[bad[0]]][:80]!r}: {error}" if len(bad) else error) from error
+            ends = np.cumsum(sizes)[:-1]
+            parts = (np.split(values, ends) for values in (batch.importance, batch.known, excluded))
+            for number, *of_text in zip(batch.places, batch.words, *parts, biases, strict=True):
+                yield places[number], Scored(read[places[number]], *of_text)
 
     def described(self) -> dict[str, Any]:
         """What ``meta`` says of the scorer."""
@@ -139,6 +155,7 @@ def make_scorer(
     form: str | None = None,
     names: bool | str | Path | NameTable | Iterable[str] = True,
     word_vectors: Any = None,
+    use_cache: bool = True,
     **encoder_options: Any,
 ) -> Scorer:
     """Check what a bias score needs and put it together.
@@ -157,6 +174,7 @@ def make_scorer(
         word_vectors: word vectors whose bias counts while ``model`` says how much (section 3 of the paper: GloVe
             and InferSent); None takes the word vectors of ``model`` itself: those that it is built on (a BiLSTM), or
             those in context.
+        use_cache: of the direction, as in ``bias_direction``.
         **encoder_options: for ``as_encoder``: batch_size, device, pooling, tokenizer, max_length, ...
 
     Returns:
@@ -182,7 +200,7 @@ def make_scorer(
         raise ValueError(f"form must be one of {', '.join(FORMS)}, or None; got {form!r}.")
     chosen = choose_importance(encoder, importance)
     if direction is None:
-        direction = bias_direction(encoder if vectors is None else vectors, pairs, attribute=value)
+        direction = bias_direction(encoder if vectors is None else vectors, pairs, attribute=value, use_cache=use_cache)
     elif isinstance(direction, (str, Path)):
         direction = BiasDirection.load(direction)
     if not isinstance(direction, BiasDirection):

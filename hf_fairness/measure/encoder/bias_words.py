@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness.attributes import Attribute, NameTable, load_attribute
-from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, TransformersEncoder, iter_tokens, token_encoder
-from hf_fairness.scores.bias_score import max_pool_importance, mean_pool_contributions, mean_pool_importance
+from hf_fairness.encoders import WORD, BaseEncoder, StaticEncoder, TransformersEncoder, token_encoder
+from hf_fairness.scores.bias_score import (
+    check_width,
+    cosines,
+    max_pool_importance,
+    mean_pool_contributions,
+    mean_pool_importance,
+)
 from hf_fairness.scores.statistics import Floats
+
+Places = NDArray[np.intp]
 
 #: Importances that are defined; "cls" pooling has none, see :func:`choose_importance`.
 IMPORTANCES = ("max", "mean")
@@ -109,18 +118,20 @@ def exclusion_list(
     return ExclusionList(frozenset(words), frozenset(capitalised))
 
 
-class TextWords(NamedTuple):
-    """The words of one text as a model saw them.
+class WordBatch(NamedTuple):
+    """The words of some texts as a model saw them, one text after the other.
 
     Attributes:
-        words: as written, in order.
-        vectors: vector of each word, shape (w, d); zeros for a word without one.
+        places: place of each text.
+        words: of each text, as written, in order; w in all.
+        cosine: of each word with the direction, in [-1, 1], shape (w,); 0 for a word without a vector.
         importance: shape (w,), >= 0; 0 for a word without a vector.
         known: whether the word has a vector, shape (w,): words past the model's length have none.
     """
 
-    words: list[str]
-    vectors: Floats
+    places: list[int]
+    words: list[list[str]]
+    cosine: Floats
     importance: Floats
     known: NDArray[np.bool_]
 
@@ -151,40 +162,82 @@ def choose_importance(encoder: BaseEncoder, importance: str | None = None) -> st
     return importance
 
 
-def _weigh(words: list[str], tokens: NDArray[Any], place: NDArray[np.intp], importance: str) -> TextWords:
-    """From the pooled vectors of a text and the word of each of them."""
-    contributions = mean_pool_contributions(tokens, place, len(words))
-    if importance == "max":
-        weights = max_pool_importance(tokens, place, len(words))
-    else:
-        pooled = tokens.mean(axis=0, dtype=np.float64) if len(tokens) else np.zeros(tokens.shape[1])
-        weights = mean_pool_importance(contributions, pooled)
-    known = np.isin(np.arange(len(words)), place)
-    return TextWords(words, contributions, weights, known)
-
-
-def _static(encoder: StaticEncoder, texts: Sequence[str], importance: str) -> Iterator[tuple[int, TextWords]]:
+def _static(
+    encoder: StaticEncoder, texts: Sequence[str], importance: str, direction: Floats | None
+) -> Iterator[WordBatch]:
     for number, text in enumerate(texts):
         words = WORD.findall(text)
         found = [(place, vector) for place, word in enumerate(words) if (vector := encoder.lookup(word)) is not None]
         tokens = np.array([vector for _, vector in found], dtype=np.float64).reshape(len(found), -1 if found else 0)
-        yield number, _weigh(words, tokens, np.array([place for place, _ in found], dtype=np.intp), importance)
+        place = np.array([place for place, _ in found], dtype=np.intp)
+        parts = mean_pool_contributions(tokens, place, len(words))
+        if importance == "max":
+            weights = max_pool_importance(tokens, place, len(words))
+        else:
+            weights = mean_pool_importance(parts, parts.sum(axis=0))
+        try:
+            lean = np.zeros(len(words)) if direction is None or not found else cosines(parts, direction)
+        except ValueError as error:
+            raise ValueError(f"Words of {text[:80]!r}: {error}") from error
+        yield WordBatch([number], [words], lean, weights, np.isin(np.arange(len(words)), place))
 
 
-def _contextual(encoder: TransformersEncoder, texts: Sequence[str], importance: str) -> Iterator[tuple[int, TextWords]]:
-    for number, tokens in iter_tokens(encoder, texts):
-        text = texts[number]
-        matches = list(WORD.finditer(text))
-        owner = np.full(len(text) + 1, -1, dtype=np.intp)
-        for place, match in enumerate(matches):
-            owner[match.start() : match.end()] = place
-        places = [owner[start:end] for start, end in tokens.spans]
-        word_of = np.array([next((w for w in inside if w >= 0), -1) for inside in places], dtype=np.intp)
-        yield number, _weigh([match.group() for match in matches], tokens.vectors, word_of, importance)
+def _owners(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> tuple[list[list[str]], Places, Places]:
+    """The words of texts; for each token that touches one its number and that of its first word, by word."""
+    found = [[(match.group(), *match.span()) for match in WORD.finditer(text)] for text in texts]
+    bases = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])  # no token or word crosses from text to text
+
+    def ends(rows: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.intp]:
+        flat = np.array(list(itertools.chain.from_iterable(rows)), dtype=np.intp).reshape(-1, 2)
+        return flat + np.repeat(bases, list(map(len, rows)))[:, None]
+
+    words, tokens = ends([[word[1:] for word in row] for row in found]), ends(spans)
+    first = np.searchsorted(words[:, 1], tokens[:, 0], side="right")
+    begins = np.append(words[:, 0], np.iinfo(np.intp).max)[first]
+    owned = np.flatnonzero((begins < tokens[:, 1]) & (tokens[:, 0] < tokens[:, 1]))
+    owned = owned[np.argsort(first[owned], kind="stable")]
+    return [[word[0] for word in row] for row in found], owned, first[owned]
 
 
-def iter_words(encoder: BaseEncoder, texts: Sequence[str], importance: str) -> Iterator[tuple[int, TextWords]]:
-    """Words of texts with vector and importance, one text at a time, in the order that is fastest to compute.
+def _contextual(
+    encoder: TransformersEncoder, texts: Sequence[str], importance: str, direction: Floats | None
+) -> Iterator[WordBatch]:
+    """What :mod:`hf_fairness.scores.bias_score` does to one text, for a batch of them and where the model is."""
+    import torch
+
+    for places, hidden, mask, spans in encoder.hidden_batches(list(texts), offsets=True):
+        words, owned, owner = _owners([texts[place] for place in places], spans)
+        sizes = torch.tensor(list(map(len, words)), device=hidden.device)
+        n_words = int(sizes.sum())
+        row_of = torch.repeat_interleave(sizes)  # of each word
+        token = mask.flatten().nonzero()[:, 0][torch.from_numpy(owned).to(hidden.device)]  # padding left out
+        bags = torch.from_numpy(np.searchsorted(owner, np.arange(n_words))).to(hidden.device)
+        flat = hidden.flatten(0, 1)
+        parts = torch.nn.functional.embedding_bag(token, flat, bags, mode="sum") if n_words else flat[:0]
+        norms = parts.norm(dim=1)
+        if importance == "max":
+            word_of = torch.full((len(flat),), n_words, device=hidden.device)
+            word_of[token] = torch.from_numpy(owner).to(hidden.device)
+            winners = hidden.masked_fill(~mask[:, :, None], -torch.inf).argmax(dim=1)
+            winners += torch.arange(len(places), device=hidden.device)[:, None] * mask.shape[1]
+            wins = torch.bincount(word_of[winners.flatten()], minlength=n_words + 1)[:-1]
+            weights = wins.cpu().double() / hidden.shape[2]
+        else:
+            total = torch.bmm(mask[:, None, :].to(hidden.dtype), hidden)[:, 0].norm(dim=1)
+            weights = norms / torch.where(total > 0.0, total, torch.inf)[row_of]
+        lean = torch.zeros_like(norms)
+        if direction is not None:
+            check_width(direction, hidden.shape[2])
+            axis = torch.tensor(direction / np.linalg.norm(direction), dtype=hidden.dtype, device=hidden.device)
+            lean = (parts @ axis / torch.where(norms > 0.0, norms, 1.0)).clamp(-1.0, 1.0)
+        known = np.bincount(owner, minlength=n_words) > 0
+        yield WordBatch(places, words, *(v.cpu().numpy().astype(np.float64) for v in (lean, weights)), known)
+
+
+def iter_words(
+    encoder: BaseEncoder, texts: Sequence[str], importance: str, direction: Floats | None = None
+) -> Iterator[WordBatch]:
+    """Words of texts with cosine and importance, in batches, in the order that is fastest to compute.
 
     A word is a run of letters and digits with inner hyphens and apostrophes; its vector in context is the mean of
     its tokens. Punctuation and special tokens are no words; they take part in the pooling.
@@ -194,13 +247,15 @@ def iter_words(encoder: BaseEncoder, texts: Sequence[str], importance: str) -> I
         texts: at least one string.
         importance: "max": share of the dimensions in which the word's tokens win the max-pooling. "mean": length
             of what its tokens add to the mean, relative to the mean.
+        direction: what cosines are taken with, shape (d,); None leaves them at 0.
 
     Yields:
-        Place of the text, and its words. Every text comes once.
+        The words of some of the texts. Every text comes once.
 
     Raises:
-        ValueError: an encoder without token vectors, or one whose token and sentence vectors do not compare.
+        ValueError: an encoder without token vectors, or one whose token and sentence vectors do not compare; a
+            direction of another width.
     """
     if isinstance(encoder, StaticEncoder):
-        return _static(encoder, texts, importance)
-    return _contextual(token_encoder(encoder), texts, importance)
+        return _static(encoder, texts, importance, direction)
+    return _contextual(token_encoder(encoder), texts, importance, direction)
