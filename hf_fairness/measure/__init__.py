@@ -15,6 +15,7 @@ from hf_fairness.measure.classifier.text_learners import EncoderLearner, TextLea
 from hf_fairness.measure.encoder.bias_direction import BiasDirection, bias_direction, direction_stability
 from hf_fairness.measure.encoder.bias_ir import bias_ir
 from hf_fairness.measure.encoder.bias_score import BiasScore, bias_score, most_biased, word_table
+from hf_fairness.measure.encoder.bias_table import BiasTable, DistilledBiasScore
 from hf_fairness.measure.encoder.bias_words import exclusion_list
 from hf_fairness.measure.encoder.cced import cced, cced_change
 from hf_fairness.measure.encoder.grep_biasir import read_grep_biasir
@@ -38,7 +39,9 @@ __all__ = [
     "AuditResult",
     "BiasDirection",
     "BiasScore",
+    "BiasTable",
     "ChallengeSet",
+    "DistilledBiasScore",
     "EncoderLearner",
     "Pairs",
     "TextLearner",

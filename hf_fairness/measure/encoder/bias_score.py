@@ -21,6 +21,12 @@ from hf_fairness.scores.statistics import N_BOOTSTRAP
 ABSOLUTE = "absolute"
 
 
+def score_columns(column: str, groups: tuple[str, str]) -> tuple[str, str, str]:
+    """Names of the columns that a score adds for a text column: negative and positive group, absolute."""
+    first, second = groups
+    return f"{column}_bias_{first}", f"{column}_bias_{second}", f"{column}_bias_{ABSOLUTE}"
+
+
 class BiasScore(MapFunction):
     """Add the bias score of text columns: how much stereotype their words carry in a model.
 
@@ -112,13 +118,9 @@ class BiasScore(MapFunction):
             )
         return self._scorer
 
-    def _keys(self, column: str) -> tuple[str, str, str]:
-        first, second = self.direction.groups
-        return f"{column}_bias_{first}", f"{column}_bias_{second}", f"{column}_bias_{ABSOLUTE}"
-
     def outputs(self) -> dict[str, str]:
         """Columns that are added, with their types."""
-        return {key: "float64" for column in self.columns for key in self._keys(column)}
+        return {key: "float64" for column in self.columns for key in score_columns(column, self.direction.groups)}
 
     def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
         """The added columns of several rows; each distinct text is encoded once."""
@@ -129,7 +131,11 @@ class BiasScore(MapFunction):
             result: Row = {}
             for column, text in zip(self.columns, row, strict=True):
                 bias = found[text]
-                result |= zip(self._keys(column), (bias.negative, bias.positive, bias.absolute), strict=True)
+                result |= zip(
+                    score_columns(column, self.direction.groups),
+                    (bias.negative, bias.positive, bias.absolute),
+                    strict=True,
+                )
             results.append(result)
         return results
 

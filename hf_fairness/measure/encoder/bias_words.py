@@ -189,7 +189,7 @@ def _owners(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) ->
 
     def ends(rows: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.intp]:
         flat = np.array(list(itertools.chain.from_iterable(rows)), dtype=np.intp).reshape(-1, 2)
-        return flat + np.repeat(bases, list(map(len, rows)))[:, None]
+        return np.asarray(flat + np.repeat(bases, list(map(len, rows)))[:, None])
 
     words, tokens = ends([[word[1:] for word in row] for row in found]), ends(spans)
     first = np.searchsorted(words[:, 1], tokens[:, 0], side="right")
@@ -231,7 +231,8 @@ def _contextual(
             axis = torch.tensor(direction / np.linalg.norm(direction), dtype=hidden.dtype, device=hidden.device)
             lean = (parts @ axis / torch.where(norms > 0.0, norms, 1.0)).clamp(-1.0, 1.0)
         known = np.bincount(owner, minlength=n_words) > 0
-        yield WordBatch(places, words, *(v.cpu().numpy().astype(np.float64) for v in (lean, weights)), known)
+        cosine, shares = (values.cpu().numpy().astype(np.float64) for values in (lean, weights))
+        yield WordBatch(places, words, cosine, shares, known)
 
 
 def iter_words(
