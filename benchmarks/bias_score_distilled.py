@@ -27,7 +27,7 @@ from hf_fairness.report.text import format_fixed
 
 DATA = FOLDER.parent.parent / "shared" / "data" / "gfst"
 CONFIG: dict[str, Any] = {
-    "n_distilled": 5000,
+    "n_distilled": 8000,
     "n_test": 1500,
     "n_exact_timed": 200,
     "rounds": 5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import ccd_quality, compare_planted
+from benchmarks import bias_score_distilled, ccd_quality, compare_planted
 from benchmarks.study import RESULTS, read_results
 
 pytestmark = pytest.mark.whole
@@ -63,3 +63,12 @@ def test_a_world_without_harm_is_named():
     missed = compare_planted.misses({"measures": half, "seeds": [0], "controls": controls})
     assert len(missed) == 4
     assert missed[-1] == "crows_pairs on balanced words, seed 0, is clear of 0.5: [0.7, 0.9]"
+
+
+def test_a_distilled_bias_score_puts_sentences_in_the_order_of_the_exact_one(shared):
+    """A fifth of the sentences: better than chance and than what is simpler, and far faster than the model."""
+    results = bias_score_distilled.study(quick=True)
+    assert bias_score_distilled.misses(results) == []
+    assert "Spearman" in bias_score_distilled.table(results)
+    poor = {**results, "fidelity": {**results["fidelity"], "input embeddings": results["fidelity"]["table"]}}
+    assert "input embeddings" in bias_score_distilled.misses(poor)[0]

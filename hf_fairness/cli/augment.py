@@ -18,6 +18,7 @@ from hf_fairness.cli.augment_methods import (
     DIRECTION,
     METHODS,
     OPTIONS,
+    TABLE,
     AugmentArguments,
     Job,
     asked,
@@ -53,6 +54,9 @@ EXAMPLES = """examples:
   a second corpus along the same direction:
     hf-fairness augment news.csv --method score --model_name_or_path MODEL --direction scored/direction.json \\
         --output_dir news
+  a corpus that is too large for the model: a table of the words of 10,000 texts, then others by that table alone:
+    hf-fairness augment part.parquet --method score --model_name_or_path MODEL --distill 10000 --output_dir part
+    hf-fairness augment corpus.parquet --method score --distilled part/bias_table.npz --output_dir scored
   the same on many machines that see one folder, as a Slurm array; what failed is run again with the same line:
     sbatch --array 0-63 --wrap 'hf-fairness augment corpus --method cda --output_dir fair \\
         --num_shards 64 --shard_index $SLURM_ARRAY_TASK_ID'
@@ -61,7 +65,7 @@ EXAMPLES = """examples:
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
 RECORD = "augment.json"
 #: What this command writes; only a folder that holds nothing else is ever replaced.
-_WRITTEN = frozenset({"data", CARD, RECORD, DIRECTION, SHARDS})
+_WRITTEN = frozenset({"data", CARD, RECORD, DIRECTION, TABLE, SHARDS})
 #: Options on which no row depends.
 _HOW = {"batch_size", "device", "cache_dir", "base_url", "token_env"}
 _HOW |= {"concurrency", "requests_per_minute", "timeout", "retries", "backoff", "max_wait"}
@@ -282,7 +286,7 @@ def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Publish
         {
             path: file
             for path, file in folder_files(folder).items()
-            if path.startswith("data/") or path in (CARD, DIRECTION)
+            if path.startswith("data/") or path in (CARD, DIRECTION, TABLE)
         },
         repository,
         repo_type="dataset",

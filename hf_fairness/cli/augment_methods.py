@@ -22,13 +22,19 @@ from hf_fairness.utils import did_you_mean
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from hf_fairness.measure.encoder.bias_table import BiasTable
+
 #: Options that all swaps take, that judge them, and of requests to a chat model.
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
 JUDGE = ("quality", "keep_rejected")
 #: Options of scoring with a model, beside the attribute.
 SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "batch_size", "device")
-#: The file of the direction that scores were measured along.
-DIRECTION = "direction.json"
+#: Options of a table in the place of a model: make one of so many texts, or read one.
+DISTILL = ("distill", "distilled")
+#: The file of the direction that scores were measured along, and that of a distilled table.
+DIRECTION, TABLE = "direction.json", "bias_table.npz"
+#: Texts whose words are looked up to say how many the table lacks.
+LOOKED_UP = 10_000
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
 
 
@@ -151,6 +157,17 @@ def scored(job: Job) -> Dataset:
     from hf_fairness.measure.encoder.bias_direction import BiasDirection
     from hf_fairness.measure.encoder.bias_score import BiasScore
 
+    if "distilled" in job.options:
+        from hf_fairness.measure.encoder.bias_table import BiasTable
+
+        try:
+            table = BiasTable.load(job.options["distilled"])
+        except (FileNotFoundError, IsADirectoryError, ValueError) as error:
+            raise ValueError(f"--distilled: {error}") from error
+        wanted = load_attribute(job.options["attribute"]).name
+        if table.card["attribute"] != wanted:
+            raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of {wanted!r}.")
+        return _by_table(job, table)
     options = job.chosen("attribute", *SCORE)
     if "direction" in options:
         try:
@@ -159,9 +176,44 @@ def scored(job: Job) -> Dataset:
             raise ValueError(f"--direction: {error}") from error
     if "pairs" in options:
         options["pairs"] = _pairs(options["pairs"], options["attribute"])
+    if "distill" in job.options:
+        return _by_table(job, _distilled(job, options.pop("model"), options))
     score = BiasScore(job.columns, options.pop("model"), **options)
     job.files[DIRECTION] = score.direction.save
     return job.map(score, "Scoring")
+
+
+def _distilled(job: Job, model: str, options: dict[str, Any]) -> BiasTable:
+    """A table of some of the texts, written beside the rows as the direction is."""
+    from hf_fairness.measure.encoder.bias_scorer import make_scorer
+    from hf_fairness.measure.encoder.bias_table import LEAST, BiasTable
+    from hf_fairness.scores.statistics import generator
+    from hf_fairness.utils import is_missing
+
+    wanted, seed = job.options["distill"], 0
+    if wanted < LEAST:
+        raise ValueError(f"--distill takes a number of texts, {LEAST} or more and better some thousands; got {wanted}.")
+    order = generator(seed, "distill").permutation(len(job.rows))[:wanted].tolist()
+    rows = job.rows.select(sorted(order))
+    texts = [text for row in zip(*(rows[name] for name in job.columns), strict=True) for text in row]
+    texts = [text for text in texts if not is_missing(text)][:wanted]
+    scorer = make_scorer(model, **{name: value for name, value in options.items() if name != "on_missing"})
+    table = BiasTable.from_encoder(scorer, texts or [""], seed=seed)
+    job.files |= {DIRECTION: scorer.direction.save, TABLE: table.save}
+    return table
+
+
+def _by_table(job: Job, table: BiasTable) -> Dataset:
+    """Scores by a table; what it is and how many words it lacks is told."""
+    from hf_fairness.measure.encoder.bias_table import DistilledBiasScore
+    from hf_fairness.utils import is_missing
+
+    some = job.rows.select(range(min(len(job.rows), LOOKED_UP)))
+    texts = [text for column in job.columns for text in some[column] if isinstance(text, str) and not is_missing(text)]
+    numbers, _ = table.numbers(texts)
+    lacking = int((numbers >= len(table.words)).sum())
+    job.facts["distilled"] = {"tables": [table.card], "words looked up": len(numbers), "not in the table": lacking}
+    return job.map(DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing), "Scoring")
 
 
 def _pairs(given: str, attribute: str) -> Any:
@@ -241,12 +293,16 @@ _OF_ONE_MODEL = (
     "A score is that of one model along one direction: another model scores the same texts otherwise. direction.json "
     "holds the direction; `--direction direction.json` scores another corpus along it."
 )
-_BY_SCORE = {"model_name_or_path": "a model that scores the texts", "score_column": "columns of ready scores"}
+_BY_MODEL = {"model_name_or_path": "a model that scores the texts", "distilled": "a table made of one"}
+_BY_SCORE = {
+    "model_name_or_path": _BY_MODEL["model_name_or_path"],
+    "score_column": "columns of ready scores",
+} | _BY_MODEL
 _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
     refined,
-    (*SWAP, *SCORE, "score_column", "percentile"),
+    (*SWAP, *SCORE, *DISTILL, "score_column", "percentile"),
     required=("percentile",),
     one_of=_BY_SCORE,
     parallel=False,
@@ -316,8 +372,8 @@ METHODS: dict[str, Method] = {
         "put the bias score of each text beside it, for --score_column",
         "hf_fairness.measure.encoder.bias_score:BiasScore",
         scored,
-        ("attribute", *SCORE),
-        required=("model_name_or_path",),
+        ("attribute", *SCORE, *DISTILL),
+        one_of=_BY_MODEL,
         parallel=False,
         limits=(_OF_ONE_MODEL,),
     ),
@@ -325,7 +381,7 @@ METHODS: dict[str, Method] = {
         "leave out the rows with the highest bias score",
         "hf_fairness.refine:subtract",
         refined,
-        ("attribute", *SCORE, "score_column", "percentile"),
+        ("attribute", *SCORE, *DISTILL, "score_column", "percentile"),
         required=("percentile",),
         one_of=_BY_SCORE,
         parallel=False,
@@ -498,6 +554,13 @@ RefineOptions = _options(
         "word vectors, neutral for other models.",
     ),
     importance=(str | None, None, "Weight of a word: max or mean. Default: as the model pools."),
+    distill=(
+        int | None,
+        None,
+        "Score so many texts with the model, make a table of their words, and score all texts by the table: fast and "
+        f"rough (see BiasTable). The table is written as {TABLE}.",
+    ),
+    distilled=(str | None, None, f"{TABLE} of an earlier run: score by it, without a model."),
     score_column=(
         list[str] | None,
         None,
@@ -571,10 +634,20 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))
     if missing:
         raise ValueError(f"Method {name} needs {' and '.join(missing)}.")
-    scoring = [f"--{option}" for option in SCORE if option in found]
+    scoring = [f"--{option}" for option in (*SCORE, *DISTILL) if option in found]
+    if "distilled" in found and scoring != ["--distilled"]:
+        scoring.remove("--distilled")
+        raise ValueError(f"--distilled scores without a model: leave out {', '.join(scoring)}, or the table.")
+    if "distill" in found and "model_name_or_path" not in found:
+        raise ValueError("--distill makes a table of a model: name it with --model_name_or_path.")
     if "score_column" in found and scoring:
         raise ValueError(
             f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
+        )
+    if arguments.num_shards is not None and "distill" in found:
+        raise ValueError(
+            "--distill makes one table of texts of the whole data set, so no shard can: distill it once on a part, and "
+            f"score the shards with --distilled {TABLE}."
         )
     if arguments.num_shards is not None and method.run in (refined, balanced):
         raise ValueError(

@@ -103,9 +103,7 @@ def fit_columns(words: Words, vectors: Floats, excluded: NDArray[np.bool_]) -> C
     from scipy.sparse import csr_array, hstack
     from scipy.sparse.linalg import lsqr
 
-    some = words.absolute > 0.0
-    logs = np.log(words.sizes[some]), np.log(words.absolute[some])
-    growth = float(np.clip(np.polyfit(*logs, 1)[0], 0.0, 1.0)) if np.ptp(words.sizes[some]) else 0.0
+    growth = _growth(words)
     n_texts, n_words = len(words.sizes), len(vectors)
     sizes = np.maximum(words.sizes, 1)
     text = np.repeat(np.arange(n_texts), words.sizes)
@@ -135,6 +133,18 @@ def fit_columns(words: Words, vectors: Floats, excluded: NDArray[np.bool_]) -> C
         once = (count == 1) & (excluded == kind)
         load, lean = (np.append(each, each[:n_words][once].mean() if once.any() else 0.0) for each in (load, lean))
     return Columns(load, lean, growth)
+
+
+def _growth(words: Words) -> float:
+    """Slope of the logarithm of the mean absolute score over that of the number of words, in [0, 1]."""
+    size, group = np.unique(words.sizes, return_inverse=True)
+    count = np.bincount(group)
+    mean = np.bincount(group, words.absolute) / count
+    some = (size > 0) & (mean > 0.0)
+    if some.sum() < 2:
+        return 0.0
+    slope = np.polyfit(np.log(size[some]), np.log(mean[some]), 1, w=np.sqrt(count[some]))[0]
+    return float(np.clip(slope, 0.0, 1.0))
 
 
 def mixed(columns: Columns, words: Words) -> Columns:

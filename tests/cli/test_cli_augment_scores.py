@@ -74,6 +74,47 @@ def test_a_sweep_over_scored_rows_gives_the_rows_of_the_model(write, augment, mo
     assert len(from_scores["compensate", 90]) > len(ROWS)
 
 
+def test_a_table_is_distilled_and_scores_without_the_model(write, augment, model, opened, tmp_path):
+    texts = [{"text": f"{one['premise']} {other['hypothesis']}".strip()} for one in ROWS for other in ROWS[:6]]
+    source, table = write(".jsonl", [*texts, {"text": ""}]), tmp_path / "first" / "bias_table.npz"
+    options = ("--model_name_or_path", model, "--distill", "250")
+    first, card, _ = augment(source, "score", *options, out="first")
+    assert opened == [model]
+    assert (tmp_path / "first" / "direction.json").is_file()
+    assert number(card, "distill") == "250"
+    said = json.loads((tmp_path / "first" / "augment.json").read_text())["distilled"]
+    assert said["tables"][0]["n_texts"] == 250
+    assert 0 <= said["not in the table"] < 0.1 * said["words looked up"]
+    opened.clear()
+    again, _, _ = augment(source, "score", "--distilled", table, out="again")
+    assert again.to_list() == first.to_list()
+    assert list(first.features) == ["text", *(f"text_bias_{key}" for key in ("male", "female", "absolute"))]
+    for index in (1, 0):
+        shard = ("--num_shards", "2", "--shard_index", str(index), "--distilled", str(table))
+        assert main(["augment", source, "--method", "score", "--output_dir", str(tmp_path / "n"), *shard]) == 0
+    made = load_dataset(str(tmp_path / "n"), split="train", cache_dir=str(tmp_path / "cache"))
+    assert made.to_list() == first.to_list()
+    kept, _, _ = augment(source, "subtract", "--distilled", table, "--percentile", 90, out="kept")
+    assert opened == []
+    assert kept.to_list() == subtract(first, percentile=90, score_columns="text_bias_absolute").to_list()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--distilled {here}", "--distilled: "),
+        ("--distilled {here}/nothing.npz", "--distilled: "),
+        ("--distilled x.npz --form raw", "--distilled scores without a model: leave out --form"),
+        ("--distilled x.npz --model_name_or_path m", "leave out --model_name_or_path, or the table"),
+        ("--distill 500", "needs --model_name_or_path (a model that scores the texts) or --distilled"),
+        ("--distill 5 --model_name_or_path m", "--distill takes a number of texts, 200 or more"),
+        ("--distill 500 --model_name_or_path m --num_shards 2 --shard_index 0", "so no shard can"),
+    ],
+)
+def test_tables_that_cannot_be(write, augment, tmp_path, words, message):
+    assert message in augment(write(".jsonl", ROWS), "score", *COLUMNS, *words.format(here=tmp_path).split(), code=1)
+
+
 def test_scores_of_shards(write, augment, model, tmp_path):
     """Scored along one direction, in whatever company: the numbers of one run."""
     source, words = write(".jsonl", ROWS), (*COLUMNS, "--model_name_or_path", model)
