@@ -65,6 +65,7 @@ slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README
 	$(BIN)/python -m benchmarks.ibadr_quality
 	$(BIN)/python -m benchmarks.ibadr_sick
 	$(BIN)/python -m benchmarks.interval_coverage
+	$(BIN)/python -m benchmarks.bias_score_distilled
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.readme

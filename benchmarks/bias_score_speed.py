@@ -18,7 +18,7 @@ DATA = FOLDER.parent.parent / "shared" / "data" / "gfst"
 ROWS, BATCH_SIZE = 1000, 32
 SHORT, LONG = "news sentences", "twelve news sentences a text"
 #: Sentences of a text, and texts.
-SIZES = {SHORT: (1, 384), LONG: (12, 48)}
+SIZES = {SHORT: (1, 160), LONG: (12, 32)}
 
 
 class State(NamedTuple):
@@ -101,4 +101,5 @@ BENCHMARK = Benchmark(
     peer=peer,
     floor=floor,
     repeats=5,
+    memory=False,  # the hidden states of a batch, on both sides
 )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks import (
+    bias_score_distilled,
     compare_planted,
     compare_quality,
     data_diet_quality,
@@ -398,6 +399,7 @@ def tables() -> dict[str, str]:
         "refine": ("refine_quality", refine_quality.table(studies["refine_quality"])),
         "stereotype": ("refine_planted", f"{refine_planted.table(stereotype)}\n\n{refine_planted.text(stereotype)}"),
         "swaps": ("swap_quality", swap_quality.table(studies["swap_quality"])),
+        "distilled": ("bias_score_distilled", bias_score_distilled.table(studies["bias_score_distilled"])),
         "scaling": ("scaling", scaling_table(studies["scaling"])),
         "interval_coverage": ("interval_coverage", interval_coverage.tables(studies["interval_coverage"])),
     }
