@@ -12,6 +12,7 @@ from datasets import Dataset
 from datasets.fingerprint import Hasher
 
 from hf_fairness.measure import BiasScore, BiasTable, DistilledBiasScore, bias_direction
+from support.arrow_tables import check_arrow
 from support.ccd_case import make_encoder
 
 WORDS = {"nurse": 0.8, "boxer": -0.7, "dress": 0.6, "engine": -0.4, "tree": 0.0, "sky": 0.1, "rain": -0.1, "lake": 0.05}
@@ -107,6 +108,11 @@ def test_batches_and_processes_change_nothing(table):
     rows, function = Dataset.from_dict({"text": _texts(60, seed=3)}), DistilledBiasScore("text", table)
     whole = rows.map(function, batched=True, load_from_cache_file=False).to_list()
     assert rows.map(function, batched=True, batch_size=7, load_from_cache_file=False).to_list() == whole
+
+
+def test_tables_of_any_engine(table):
+    made = check_arrow(DistilledBiasScore("text", table), {"text": _texts(9), "id": list(range(9))})
+    assert made["text_bias_absolute"].to_pylist() == table.score(_texts(9))["absolute"].tolist()
 
 
 def test_few_texts_make_no_table():
