@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hf_fairness._processes import of_all, turn
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.encoders import BaseEncoder, as_encoder
 from hf_fairness.measure.encoder.bias_pairs import LISTS, Pairs, choose_pairs, pair_differences, two_groups
@@ -181,6 +182,8 @@ def bias_direction(
     }
     key = _key(encoder, chosen, seed) if use_cache else None
     found = None if key is None else _kept(key)
+    if key is not None and encoder.shares:  # what one process knows, or none: they encode together
+        found = of_all([(turn()[0], found)])[0]
     if found is None:
         found = BiasDirection(**_components(encoder, chosen, seed), **about)
         if key is not None:

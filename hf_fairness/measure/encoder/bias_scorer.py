@@ -85,7 +85,7 @@ class Scorer:
     def score(self, texts: Sequence[str]) -> Iterator[tuple[int, Scored]]:
         """Score texts, one at a time, in the order that is fastest to compute.
 
-        Processes that share rows take turns at them, some thousand texts at a time; vectors of words are not sent.
+        Processes that share rows take turns at them, some thousand texts at a time.
 
         Args:
             texts: any number of texts; one without words scores 0.
