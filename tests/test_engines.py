@@ -68,11 +68,12 @@ def test_a_run_apart_is_measured_and_what_is_wrong_is_named(source, tmp_path):
     assert cell["peak_mib"] > 10
     good = {**cell, "of_identity": 0.5, "equal": True}
     cells = {"swap": {"a": good, "b": {**good, "equal": False}}}
-    memory = {"a": {"peak_mib": 100.0, "peak_mib_of_more": 105.0}, "b": {"peak_mib": 100.0, "peak_mib_of_more": 200.0}}
+    grown = {"peak_mib": 100.0, "engine_mib": 50.0}
+    memory = {"a": {**grown, "peak_mib_of_more": 160.0}, "b": {**grown, "peak_mib_of_more": 170.0}}
     results = {"rows": 10, "times": 10, "scored": 0, "cells": cells, "memory": memory}
     assert engines.misses(results) == [
         "swap: the rows of b are not those of the first engine",
-        "b: 200 MiB at 10 times the rows, and 100 MiB at the rows",
+        "b: 170 MiB at 10 times the rows, 100 MiB at the rows; the engine itself takes 50 MiB more",
     ]
     assert "(0.50), other rows" in engines.table(results)
 
