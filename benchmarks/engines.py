@@ -13,13 +13,14 @@ not count, nor do its workers.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ CONFIG: dict[str, Any] = {
         "benchmarks/engines.py",
         "hf_fairness/maps.py",
         "hf_fairness/_tables.py",
+        "hf_fairness/cli/augment_parts.py",
+        "hf_fairness/cli/augment_ray.py",
         "hf_fairness/cli/shards.py",
         "hf_fairness/augment/*.py",
         "hf_fairness/filters/source.py",
@@ -133,6 +136,53 @@ def shards(functions: Steps, source: Path, output: Path, number: int = 1) -> Non
             )
 
 
+class Chain(TableFunction):
+    """Several callables as one."""
+
+    def __init__(self, functions: Steps) -> None:
+        self.functions = functions
+
+    def arrow(self, table: Any) -> Any:
+        """What the last one makes of a table."""
+        for function in self.functions:
+            table = function.arrow(table)
+        return table
+
+
+def ray_workers(functions: Steps, source: Path, output: Path) -> None:
+    """What ``--engine ray`` does, with two workers; a model is opened in each."""
+    from hf_fairness.cli.augment_methods import AugmentArguments
+    from hf_fairness.cli.augment_parts import MapStep, Writer
+    from hf_fairness.cli.augment_ray import Engine, corpus, finished
+    from hf_fairness.measure import BiasScore
+
+    with_model = any(isinstance(function, BiasScore) for function in functions)
+    arguments = AugmentArguments(dataset="", method="", output_dir="", engine="ray", num_proc=2)
+    files = [str(path) for path in sorted(source.glob("*.parquet"))]
+    with Engine(2, 0, "local") as engine:
+        _, parts = corpus(engine, "parquet", files, arguments, output / "state", with_model)
+        places = [str(output / "data" / f"{part.place:05d}.parquet") for part in parts]
+        notes = [str(output / "notes" / f"{part.place:05d}.json") for part in parts]
+        finished(engine, Writer(None, MapStep(Chain(functions), 1000, with_model), places, notes), parts)
+
+
+@contextlib.contextmanager
+def started(engine: str) -> Iterator[None]:
+    """A cluster of two workers that are awake, for the engine that needs one; its start is no work."""
+    if engine != RAY:
+        yield
+        return
+    import pyarrow as pa
+
+    from hf_fairness.cli.augment_parts import Part
+    from hf_fairness.cli.augment_ray import Engine
+
+    with Engine(2, 0, "local") as cluster:
+        cluster.tell(lambda part: iter([pa.table({"n": [part.place]})]), [Part(i, "", 0, 0, 0) for i in range(8)])
+        yield
+
+
+RAY = "Ray, 2 workers"
 #: What rows are sent through, by name; the first is what the others are compared with.
 ENGINES: dict[str, Engine] = {
     "datasets.map": datasets_map,
@@ -140,6 +190,7 @@ ENGINES: dict[str, Engine] = {
     "1 shard": shards,
     "2 shards": partial(shards, number=2),
     "64 shards": partial(shards, number=64),
+    RAY: ray_workers,
 }
 
 
@@ -193,10 +244,11 @@ def run(engine: str, name: str, source: Path, output: Path) -> dict[str, float]:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    start = time.perf_counter()
     try:
-        ENGINES[engine](functions, source, output)
-        seconds = time.perf_counter() - start
+        with started(engine):
+            start = time.perf_counter()
+            ENGINES[engine](functions, source, output)
+            seconds = time.perf_counter() - start
     finally:
         over.set()
         watcher.join()

@@ -67,6 +67,7 @@ __all__ = [
     "atomic_write_json",
     "atomic_write_text",
     "claim",
+    "commit_folder",
     "content_key",
     "discard",
     "hold_folder",

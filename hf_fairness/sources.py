@@ -205,7 +205,7 @@ def _reader(
             raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
         if path.stat().st_size == 0:
             raise ValueError(f"{source} is empty.")
-        return partial(_read_file, path)
+        return partial(read_file, path)
     if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
         return partial(load_from_disk, source)
     if not path.is_dir() and looks_local(source, tuple(_FORMATS)):
@@ -225,7 +225,44 @@ def _own_cache(folder: Path) -> str:
     return str(Path(config.HF_DATASETS_CACHE) / f"folder-{content_key(str(folder.resolve()), sorted(files))[:16]}")
 
 
-def _read_file(path: Path) -> Dataset:
+def files_of_split(source: str, config: str | None, split: str) -> tuple[str, list[str]]:
+    """The files that hold the rows of a split, in their order, for who reads them one by one.
+
+    Args:
+        source: as :func:`open_dataset` takes it, but no saved data set: a file, a folder of files, or an id of the Hub.
+        config: as there.
+        split: its name, without a slice.
+
+    Returns:
+        What they are (parquet, csv, json, text), and their paths; of the Hub, where only parquet will do, addresses.
+
+    Raises:
+        ValueError: a source that is no such files, or as :func:`open_dataset`.
+    """
+    from datasets import load_dataset, load_dataset_builder
+    from datasets.exceptions import DatasetsError
+
+    path, flags = Path(source), ("--dataset_config", "--dataset_split")
+    read = _reader(source, config, split, flags)
+    if path.is_file():
+        return _FORMATS[path.suffix], [str(path.resolve())]
+    advice = "Write it as parquet files (Dataset.to_parquet), and name their folder."
+    if not isinstance(read, partial) or read.func is not load_dataset:
+        raise ValueError(f"{source} is no file and no folder of files, which this reads one by one. {advice}")
+    try:
+        builder = load_dataset_builder(source, config, cache_dir=read.keywords["cache_dir"])
+    except (DatasetsError, OSError, ValueError) as error:
+        raise ValueError(_why_unreadable(source, error, flags)) from error
+    files = dict(builder.config.data_files or {})
+    if split not in files:
+        raise ValueError(f"{source} has no split {split!r}; it has {', '.join(map(str, files)) or 'none'}.")
+    kind = str(builder.name)
+    if kind not in _FORMATS.values() or (kind != "parquet" and any("://" in str(file) for file in files[split])):
+        raise ValueError(f"The rows of {source} are not in files that this reads one by one. {advice}")
+    return kind, [str(file) for file in files[split]]
+
+
+def read_file(path: Path, cache_dir: str | None = None) -> Dataset:
     """The rows of a file; a table in text with two columns alike is refused, since one would be renamed unseen."""
     from datasets import load_dataset
 
@@ -237,7 +274,7 @@ def _read_file(path: Path) -> Dataset:
         twice = next((name for name in header if name and header.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"it has two columns {twice!r}. Rename one of them.")
-    return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", **options)
+    return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", cache_dir=cache_dir, **options)
 
 
 def _why_unreadable(source: str, error: Exception, flags: tuple[str, str]) -> str:

@@ -31,6 +31,7 @@ EXTRAS: dict[str, str] = {
     "pymorphy3": "translation",
     "pymorphy3_dicts_ru": "translation",
     "pymorphy3_dicts_uk": "translation",
+    "ray": "ray",
     "sacrebleu": "translation",
     "sentencepiece": "translation",
     "spacy": "tagger",

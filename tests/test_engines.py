@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,12 +32,20 @@ def source(texts, tmp_path_factory) -> Path:
     return engines.write_source(texts, tmp_path_factory.mktemp("source") / "rows")
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    with engines.started(engines.RAY):
+        yield
+
+
 def made(engine: str, name: str, source: Path, output: Path) -> pa.Table:
     output.mkdir()
     engines.ENGINES[engine](engines.steps(name), source, output)
     return engines.read_rows(output)
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", engines.FUNCTIONS[1:])
 def test_the_rows_of_every_engine_are_those_of_a_call(texts, source, tmp_path, name):
     wanted = pa.table({"id": list(range(len(texts))), "text": texts})

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from hf_fairness.cli.augment_methods import (
     DIRECTION,
     METHODS,
     OPTIONS,
+    RAY,
     TABLE,
     AugmentArguments,
     Job,
@@ -60,6 +62,9 @@ EXAMPLES = """examples:
   the same on many machines that see one folder, as a Slurm array; what failed is run again with the same line:
     sbatch --array 0-63 --wrap 'hf-fairness augment corpus --method cda --output_dir fair \\
         --num_shards 64 --shard_index $SLURM_ARRAY_TASK_ID'
+  the same on the workers of a Ray cluster, which share the work by themselves; what was stopped goes on with the same
+  line:
+    hf-fairness augment corpus --method cda --output_dir fair --engine ray --ray_address auto
 """
 
 _PACKAGES = ("hf-fairness", "datasets", "torch", "transformers", "nltk", "spacy")
@@ -95,18 +100,27 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
     if arguments.num_shards is not None:
         return _shard(output, _job(arguments, options), repository)
-    with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
-        job = _job(arguments, options)
-        counts = _write(folder, job, repository)
-    _show(counts, output, data_file(_split(arguments)))
+    if arguments.engine == RAY:
+        from hf_fairness.cli.augment_ray import on_ray
+
+        finish = partial(_complete, repository=repository)
+        counts = on_ray(
+            arguments, options, partial(_job, arguments, options), finish, partial(_check_output, output, arguments)
+        )
+        _show(counts, output, "data")
+    else:
+        with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
+            counts = _write(folder, _job(arguments, options), repository)
+        _show(counts, output, data_file(arguments.split))
     if repository is not None:
         print(_push(output, arguments, repository))
     return counts
 
 
-def _job(arguments: AugmentArguments, options: Mapping[str, Any]) -> Job:
-    rows = open_rows(arguments)
-    rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
+def _job(arguments: AugmentArguments, options: Mapping[str, Any], rows: Dataset | None = None) -> Job:
+    if rows is None:
+        rows = open_rows(arguments)
+        rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
     return Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
 
 
@@ -124,7 +138,7 @@ def _shard(output: Path, job: Job, repository: str | None) -> dict[str, Any]:
     arguments, number, index = job.arguments, job.arguments.num_shards or 1, job.arguments.shard_index or 0
 
     def file(place: int) -> str:
-        return data_file(_split(arguments), place, number)
+        return data_file(arguments.split, place, number)
 
     shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=_settings(job))
     part = replace(job, rows=shards.part(index))
@@ -192,18 +206,13 @@ def _check_output(output: Path, arguments: AugmentArguments) -> None:
         raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
-def _split(arguments: AugmentArguments) -> str:
-    """Name of the split without a slice such as ``[:10%]``."""
-    return re.split(r"\W", arguments.dataset_split)[0] or "train"
-
-
 def _write(folder: Path, job: Job, repository: str | None) -> dict[str, Any]:
     """Carry out the method, write rows, card and record; returns the counts."""
     arguments, rows = job.arguments, job.method.run(job)
     if len(rows) == 0:
         raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
     tally, example = outcome(job, rows)
-    write_splits(folder, {_split(arguments): rows})
+    write_splits(folder, {arguments.split: rows})
     for name, write in job.files.items():
         write(folder / name)
     return _complete(folder, job, tally, example, repository)
@@ -237,7 +246,7 @@ def _card(job: Job, counts: Mapping[str, Any], example: Mapping[str, str], repos
             method=arguments.method,
             summary=job.method.summary,
             source=shown_name(arguments.dataset),
-            split=_split(arguments),
+            split=arguments.split,
             columns=job.columns,
             options=shown_settings(read | _stated(job), without=("attribute", "names")),
             counts={**counts, **({"requests to the model": usage} if usage else {})},
@@ -304,12 +313,13 @@ _BECAUSE, _LEFT = "rejected because", "left as idioms, things or names"
 _EXAMPLE = 400
 
 
-def outcome(job: Job, result: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
+def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], dict[str, str]]:
     """Count what a method did, and choose an example.
 
     Args:
-        job: the method and the data set before.
-        result: the data set after.
+        job: the method and the data set before, or a part of it.
+        result: what became of it.
+        first: number of the first row before in the whole data set.
 
     Returns:
         What was counted, in the order to show, in whole numbers that add up over parts of a data set; and one row
@@ -328,7 +338,7 @@ def outcome(job: Job, result: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
     if "attribute" in job.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
     place = next((place for place, reason in enumerate(reasons) if rewritten[place] and not reason), None)
-    return counts, {} if place is None else _example(job, result, place, rewritten)
+    return counts, {} if place is None else _example(job, result, place, rewritten, first)
 
 
 def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
@@ -395,15 +405,15 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     return {**{words: found[key] for words, key in _TERMS.items()}, _LEFT: found["kept"]}
 
 
-def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool]) -> dict[str, str]:
+def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool], first: int) -> dict[str, str]:
     """A row before and after."""
     before = after = rows[place]
     if job.method.marked:
         new = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
         versions = [name for name in new if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
         return {name: _short(after[name]) for name in (*job.columns, *versions)}
-    if "source_row" in after:
-        before = job.rows[after["source_row"]]
+    if "source_row" in after and "source_row" not in job.rows.column_names:
+        before = job.rows[after["source_row"] - first]
     elif job.method.added:  # it stands behind the row that it was made of
         before = rows[next(i for i in range(place, -1, -1) if not rewritten[i])]
     sides = (("before", before, ""), ("after", after, job.method.suffix or ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -36,6 +37,10 @@ DIRECTION, TABLE = "direction.json", "bias_table.npz"
 #: Texts whose words are looked up to say how many the table lacks.
 LOOKED_UP = 10_000
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
+#: Options that name a model.
+OPEN_MODELS = frozenset({"model_name_or_path", "forward_model", "base_url", "tagger"})
+#: What runs a method.
+ENGINES = ("datasets", RAY := "ray")
 
 
 #: Options that the classes call otherwise.
@@ -124,6 +129,11 @@ class Job:
         size, processes = self.arguments.batch_size or self.method.batch_size, self.arguments.num_proc
         return self.rows.map(function, batched=True, batch_size=size, num_proc=processes, desc=what)
 
+    def whole(self, rows: Dataset, **options: Any) -> Dataset:
+        """Carry out a method for which the whole corpus decides."""
+        done: Dataset = self.method.load()(rows, **options)
+        return done
+
     @cached_property
     def attribute(self) -> tuple[Any, bool]:
         """The attribute with the names that count as terms, and whether any do; None where the method reads none."""
@@ -210,9 +220,11 @@ def _by_table(job: Job, table: BiasTable) -> Dataset:
 
     some = job.rows.select(range(min(len(job.rows), LOOKED_UP)))
     texts = [text for column in job.columns for text in some[column] if isinstance(text, str) and not is_missing(text)]
-    numbers, _ = table.numbers(texts)
-    lacking = int((numbers >= len(table.words)).sum())
-    job.facts["distilled"] = {"tables": [table.card], "words looked up": len(numbers), "not in the table": lacking}
+    job.facts["distilled"] = {"tables": [table.card]}
+    if texts:  # on a cluster no row is here
+        numbers, _ = table.numbers(texts)
+        lacking = int((numbers >= len(table.words)).sum())
+        job.facts["distilled"] |= {"words looked up": len(numbers), "not in the table": lacking}
     return job.map(DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing), "Scoring")
 
 
@@ -262,15 +274,13 @@ def refined(job: Job) -> Dataset:
     else:
         rows, columns = scored(job), [f"{column}_bias_absolute" for column in job.columns]
     swaps = {} if "target" not in job.method.options else {**job.chosen(*SWAP), "text_columns": list(job.columns)}
-    done: Dataset = job.method.load()(rows, percentile=percentile, score_columns=columns, **swaps)
-    return done
+    return job.whole(rows, percentile=percentile, score_columns=columns, **swaps)
 
 
 def balanced(job: Job) -> Dataset:
     """As many rows of every group."""
     texts = {} if "group_column" in job.options else {"text_columns": list(job.columns)}
-    done: Dataset = job.method.load()(job.rows, **job.chosen(*job.method.options), **texts)
-    return done
+    return job.whole(job.rows, **job.chosen(*job.method.options), **texts)
 
 
 def asked(job: Job) -> Dataset:
@@ -452,7 +462,12 @@ METHODS: dict[str, Method] = {
 class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     """Where the data comes from and goes to, and what is done with it."""
 
-    RANGES: ClassVar[dict[str, tuple[float | None, float]]] = {"num_shards": (1, 99_999), "shard_index": (0, 99_998)}
+    RANGES: ClassVar[dict[str, tuple[float | None, float]]] = {
+        "num_shards": (1, 99_999),
+        "shard_index": (0, 99_998),
+        "num_gpus": (0, math.inf),
+        "rows_per_file": (1, math.inf),
+    }
 
     dataset: str = field(
         metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
@@ -470,8 +485,35 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         default="skip",
         metadata={"help": "Rows that lack a text: skip lets them pass and counts them, error refuses them."},
     )
-    num_proc: int | None = field(default=None, metadata={"help": "Processes."})
+    num_proc: int | None = field(
+        default=None,
+        metadata={"help": "Processes; with --engine ray its workers, default: as many as there is room for."},
+    )
     batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
+    engine: str = field(
+        default=ENGINES[0],
+        metadata={
+            "help": "datasets: this machine. ray: the workers of a Ray cluster (extra ray), file by file; the same "
+            "command again goes on with the files that lack. All workers must see the folders."
+        },
+    )
+    ray_address: str | None = field(
+        default=None,
+        metadata={
+            "help": "Ray cluster: auto for the one that runs here, or HOST:PORT; default: RAY_ADDRESS, else one is "
+            "started on this machine for this run."
+        },
+    )
+    num_gpus: float | None = field(
+        default=None, metadata={"help": "GPUs of each Ray worker that opens a model, such as 1 or 0.5; default: none."}
+    )
+    rows_per_file: int | None = field(
+        default=None,
+        metadata={
+            "help": "Most rows of a file that --engine ray writes. Default: about 64 files, of 10,000 to 1,000,000 "
+            "rows, with a model 500 to 50,000."
+        },
+    )
     num_shards: int | None = field(
         default=None,
         metadata={
@@ -503,6 +545,18 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
                 f"--shard_index is {self.shard_index}, expected 0 to {self.num_shards - 1} (--num_shards "
                 f"{self.num_shards})."
             )
+        if self.engine not in ENGINES:
+            raise ValueError(f"--engine is {self.engine!r}, expected {' or '.join(ENGINES)}.")
+        given = [name for name in ("ray_address", "num_gpus", "rows_per_file") if getattr(self, name) is not None]
+        if given and self.engine != RAY:
+            raise ValueError(f"--{given[0]} is for --engine {RAY}: add that, or leave it out.")
+        if self.num_shards is not None and self.engine == RAY:
+            raise ValueError(f"--engine {RAY} shares the work by itself: leave out --num_shards and --shard_index.")
+
+    @property
+    def split(self) -> str:
+        """Name of the split without a slice such as ``[:10%]``."""
+        return re.split(r"\W", self.dataset_split)[0] or "train"
 
 
 def _options(title: str, **options: tuple[Any, Any, str]) -> type[Any]:
@@ -644,7 +698,7 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         raise ValueError(
             f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
         )
-    if arguments.num_shards is not None and "distill" in found:
+    if "distill" in found and (arguments.num_shards is not None or arguments.engine == RAY):
         raise ValueError(
             "--distill makes one table of texts of the whole data set, so no shard can: distill it once on a part, and "
             f"score the shards with --distilled {TABLE}."
@@ -658,7 +712,9 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
                 else "."
             )
         )
-    if not method.parallel and (arguments.num_proc or 1) > 1:
+    if arguments.num_gpus and not OPEN_MODELS & {*found}:
+        raise ValueError(f"Method {name} with these options opens no model: leave out --num_gpus.")
+    if not method.parallel and (arguments.num_proc or 1) > 1 and arguments.engine != RAY:
         raise ValueError(f"Method {name} runs in one process: leave out --num_proc.")
     own = {option: getattr(arguments, option) for option in ("batch_size", "device") if option in method.options}
     return found | {option: value for option, value in own.items() if value is not None}

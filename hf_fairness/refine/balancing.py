@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,30 +74,128 @@ def balance(
         ['He ran.', 'He sat.', 'Rain.', 'She ran.', 'She ran.']
     """
     check_dataset(dataset, "balance")
+    check_method(method)
+    found = cells(dataset, group_column, text_columns, attribute, within, on_missing)
+    rows = rows_of_cells(found)
+    counts = count_cells(rows)
+    chosen = check_cells(counts, found.known if groups is None else groups, within)
+    times = np.ones(len(dataset), dtype=np.intp)
+    sizes = [[counts[value][group] for group in chosen] for value in counts]
+    keys = itertools.product(counts, chosen)
+    for cell, drawn in zip(keys, draws(sizes, method, seed), strict=True):
+        times[rows[cell]] = drawn
+    if method == "down":
+        return dataset.select(np.flatnonzero(times))
+    return _with_copies(dataset, np.repeat(np.arange(len(dataset)), times - 1))
+
+
+def check_method(method: str) -> None:
+    """Raise unless it is one of :data:`METHODS`."""
     if method not in METHODS:
         raise ValueError(f"balance: unknown method {method!r}. Known methods: {', '.join(METHODS)}.")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What rows are balanced by.
+
+    Attributes:
+        labels: the group of each row.
+        values: the value of ``within`` of each row, ``""`` without one.
+        lacking: which rows lack one of these, shape (n,).
+        known: all groups.
+    """
+
+    labels: list[Hashable]
+    values: list[Hashable]
+    lacking: NDArray[np.bool_]
+    known: list[Hashable]
+
+
+def cells(
+    dataset: Any,
+    group_column: str | None,
+    text_columns: Columns | None,
+    attribute: str | Path | Attribute,
+    within: str | None,
+    on_missing: str,
+) -> Cells:
+    """Read what :func:`balance` balances by; a part of a corpus gives the part of it."""
     labels, known = _row_groups(dataset, group_column, text_columns, attribute)
-    chosen = list(dict.fromkeys(known if groups is None else groups))
-    if len(chosen) < 2:
-        raise ValueError(f"balance: wanted at least two groups, got {chosen!r}.")
     values: list[Hashable] = [""] * len(dataset)
     if within is not None:
         values = column_labels(dataset, column_names(dataset, within, "balance", "within")[0], "balance")
     lacking = np.asarray([is_missing(label) or is_missing(value) for label, value in zip(labels, values, strict=True)])
     read = list(filter(None, (group_column, *_names(text_columns), within)))
     check_lacking(lacking, "balance", read, on_missing, "they all stay")
-    strata = _strata(labels, values, chosen, within, np.flatnonzero(~lacking))
-    sizes = {value: [len(rows) for rows in cells] for value, cells in strata.items()}
-    rng = generator(seed)
-    if not strata:
+    return Cells(labels, values, lacking, known)
+
+
+def rows_of_cells(found: Cells) -> dict[tuple[Hashable, Hashable], NDArray[np.intp]]:
+    """The rows of each cell, by value and group, in the order of the rows; those that lack something are in none."""
+    rows: dict[tuple[Hashable, Hashable], list[int]] = {}
+    for row in np.flatnonzero(~found.lacking).tolist():
+        rows.setdefault((found.values[row], found.labels[row]), []).append(row)
+    return {cell: np.asarray(places, dtype=np.intp) for cell, places in rows.items()}
+
+
+def count_cells(
+    rows: Mapping[tuple[Hashable, Hashable], NDArray[np.intp]],
+) -> dict[Hashable, Counter[Hashable]]:
+    """Rows by value and then by group, both in the order in which they first occur."""
+    counts: dict[Hashable, Counter[Hashable]] = {}
+    for (value, label), places in rows.items():
+        counts.setdefault(value, Counter())[label] = len(places)
+    return counts
+
+
+def check_cells(
+    counts: Mapping[Hashable, Counter[Hashable]], groups: Iterable[Hashable], within: str | None
+) -> list[Hashable]:
+    """The groups to balance, each once.
+
+    Raises:
+        ValueError: no rows, fewer than two groups, or a group that has no row in one of the values.
+    """
+    chosen = list(dict.fromkeys(groups))
+    if len(chosen) < 2:
+        raise ValueError(f"balance: wanted at least two groups, got {chosen!r}.")
+    if not counts:
         raise ValueError("balance: every row lacks a group, a text or the value of within. Fill these columns first.")
-    if method == "down":
-        gone = [rng.permutation(rows)[min(sizes[value]) :] for value, cells in strata.items() for rows in cells]
-        keep = np.ones(len(dataset), dtype=bool)
-        keep[np.concatenate(gone)] = False
-        return dataset.select(np.flatnonzero(keep))
-    copies = [_repeat(rows, max(sizes[value]), rng) for value, cells in strata.items() for rows in cells]
-    return _with_copies(dataset, np.sort(np.concatenate(copies)))
+    for value, found in counts.items():
+        empty = [group for group in chosen if not found[group]]
+        if empty:
+            where = "" if within is None else f" where {within} is {value!r}"
+            sizes = ", ".join(f"{group!r}: {found[group]}" for group in chosen)
+            present = ", ".join(repr(name) for name, _ in sum(counts.values(), Counter()).most_common(10))
+            raise ValueError(
+                f"balance: group {empty[0]!r} has no row{where} (rows per group: {sizes}), so no sampling "
+                f"balances it. Groups of the rows: {present}. Name other groups, leave those rows out, or add "
+                "counterfactuals first (hf_fairness.augment.CounterfactualAugmentation)."
+            )
+    return chosen
+
+
+def draws(sizes: Iterable[Sequence[int]], method: str, seed: int) -> Iterator[NDArray[np.intp]]:
+    """How often each row of a cell is taken, so that the cells of a value end with as many rows.
+
+    Args:
+        sizes: for each value the number of rows of each group.
+        method: ``"down"`` or ``"up"``.
+        seed: of the choice.
+
+    Yields:
+        For each cell an array with an entry per row.
+    """
+    rng = generator(seed)
+    for numbers in sizes:
+        wanted = min(numbers) if method == "down" else max(numbers)
+        for size in numbers:
+            order = rng.permutation(size)
+            often, rest = divmod(wanted, size)
+            times = np.full(size, often, dtype=np.intp)
+            times[order[:rest]] += 1
+            yield times
 
 
 def polarities(dataset: Any, names: Sequence[str], attribute: Attribute) -> list[str | None]:
@@ -122,44 +222,6 @@ def _row_groups(
     value = load_attribute(attribute)
     names = column_names(dataset, text_columns, "balance", "text_columns")
     return list(polarities(dataset, names, value)), list(value.group_names)
-
-
-def _strata(
-    labels: list[Hashable],
-    values: list[Hashable],
-    groups: list[Hashable],
-    within: str | None,
-    rows: NDArray[np.intp],
-) -> dict[Hashable, list[NDArray[np.intp]]]:
-    """For each value of the label the rows of each group, in the order of the groups, of some rows.
-
-    Raises:
-        ValueError: one of them has none.
-    """
-    found: dict[Hashable, dict[Hashable, list[int]]] = {}
-    for row in rows.tolist():
-        label, value = labels[row], values[row]
-        found.setdefault(value, {group: [] for group in groups})
-        if label in found[value]:
-            found[value][label].append(row)
-    for value, cells in found.items():
-        empty = [group for group, rows in cells.items() if not rows]
-        if empty:
-            where = "" if within is None else f" where {within} is {value!r}"
-            counts = ", ".join(f"{group!r}: {len(rows)}" for group, rows in cells.items())
-            present = ", ".join(repr(name) for name, _ in Counter(labels[row] for row in rows).most_common(10))
-            raise ValueError(
-                f"balance: group {empty[0]!r} has no row{where} (rows per group: {counts}), so no sampling "
-                f"balances it. Groups of the rows: {present}. Name other groups, leave those rows out, or add "
-                "counterfactuals first (hf_fairness.augment.CounterfactualAugmentation)."
-            )
-    return {value: [np.asarray(rows, dtype=np.intp) for rows in cells.values()] for value, cells in found.items()}
-
-
-def _repeat(rows: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Rows to add to reach ``size``: every row as often, then a random part once more."""
-    times, rest = divmod(size - len(rows), len(rows))
-    return np.concatenate([np.repeat(rows, times), rng.permutation(rows)[:rest]])
 
 
 def _with_copies(dataset: Any, copies: NDArray[np.intp]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,12 +44,7 @@ def refined(dataset: Any, chosen: Rows, kept: Rows, text_columns: Columns, optio
     names = column_names(dataset, text_columns, what, "text_columns")
     function = CounterfactualAugmentation(list(names), **options)
     added = {**function.outputs(), SOURCE: "int64"}
-    taken = [name for name in added if name in dataset.column_names]
-    if taken:
-        raise ValueError(
-            f"{what}: the data set already has the column {taken[0]!r}, as after an earlier refinement. A row is "
-            "swapped once only: refine the original data set, or rename the column if it is something else."
-        )
+    check_unrefined(dataset.column_names, added, what)
     plain, n = dataset.with_format(None), len(dataset)
     values = {**{name: [value] * n for name, value in function.unchanged().items()}, SOURCE: np.arange(n)}
     rows = plain
@@ -64,6 +59,20 @@ def refined(dataset: Any, chosen: Rows, kept: Rows, text_columns: Columns, optio
         made = made.select_columns(rows.column_names)
         rows = concatenate_datasets([rows, made])
     return in_format(rows, dataset.format, dataset.column_names)
+
+
+def check_unrefined(names: Iterable[str], added: Iterable[str], what: str) -> None:
+    """Raise where a data set has one of the columns that a refinement adds.
+
+    Raises:
+        ValueError: says which.
+    """
+    taken = sorted({*names} & {*added})
+    if taken:
+        raise ValueError(
+            f"{what}: the data set already has the column {taken[0]!r}, as after an earlier refinement. A row is "
+            "swapped once only: refine the original data set, or rename the column if it is something else."
+        )
 
 
 def swapped(dataset: Any, chosen: Rows, function: CounterfactualAugmentation) -> Any:

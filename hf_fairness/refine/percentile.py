@@ -40,8 +40,22 @@ def check_percentile(percentile: float, what: str) -> float:
 
 
 def threshold(scores: Floats, percentile: float) -> float:
-    """The percentile of the scores, linear between neighbours (numpy's default)."""
-    return float(np.percentile(scores, percentile))
+    """The percentile of the scores, linear between neighbours, to the bit as ``numpy.percentile``."""
+    below, share = rank(len(scores), percentile)
+    above = min(below + 1, len(scores) - 1)
+    ranked = np.partition(scores, (below, above))
+    return between(float(ranked[below]), float(ranked[above]), share)
+
+
+def rank(n: int, percentile: float) -> tuple[int, float]:
+    """Place of the score just below a percentile among n sorted ones, from 0, and the share of the way to the next."""
+    place = (n - 1) * (percentile / 100)
+    return int(place), place - int(place)
+
+
+def between(low: float, high: float, share: float) -> float:
+    """The value at a share of the way between two, rounded as numpy does it."""
+    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
 def rows_above(scores: Floats, percentile: float, what: str) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Va
 from hf_fairness import FairnessWarning
 from hf_fairness.augment import parse_edits
 from hf_fairness.refine import compensate, random_refine, random_subtract, replace, subtract
+from hf_fairness.refine.percentile import threshold
 
 TEXTS = {"text_columns": ["premise", "hypothesis"]}
 SCORES = {"score_columns": ["premise_bias_absolute", "hypothesis_bias_absolute"]}
@@ -29,6 +30,14 @@ def test_subtract_agrees_with_numpy_on_ties(percentile):
     expected = np.flatnonzero(scores <= np.percentile(scores, percentile))
     assert 0 < len(expected) < 1000
     assert kept["row"][:] == expected.tolist()
+
+
+def test_the_threshold_is_that_of_numpy_to_the_bit():
+    rng = np.random.default_rng(0)
+    for n in range(1, 60):
+        scores = np.abs(rng.normal(size=n)) * 10.0 ** rng.integers(-9, 9)
+        for percentile in (1, 50, 93, *rng.uniform(1, 100, 5)):
+            assert threshold(scores, percentile) == np.percentile(scores, percentile)
 
 
 def test_scores_may_be_an_array_of_either_shape(pairs):

@@ -1,0 +1,278 @@
+"""`hf-fairness augment --engine ray`: a cluster makes what one machine makes, and goes on after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+
+from hf_fairness.cli import main
+from hf_fairness.refine import subtract
+from hf_fairness.refine.percentile import threshold
+from support.augment_rows import PAIRS
+from support.ccd_case import make_encoder
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+TEXTS = (
+    *("She is pregnant.", "He left.", None, "", "Rain.", "Der Mann und die Frau.", "Mary lost her keys."),
+    *("Mr. John Smith left.", "She met her brother.", "A waiter | came\n and *went*.", "His mother tongue."),
+)
+#: 220 rows: texts twice and more, scores with ties, labels of which one is a group's alone.
+ROWS = [
+    {"id": i, "text": text, "score": (i * 7 % 13) / 7, "label": "ab"[i % 7 % 2], "n": None if i % 3 else i}
+    for i, text in enumerate(TEXTS * 20)
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, for all tests of this module."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init("local", num_cpus=2, object_store_memory=80 * 2**20, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Writes rows as three parquet files into a folder; returns its path."""
+
+    def make(rows=ROWS) -> str:
+        (tmp_path / "corpus").mkdir()
+        for place in range(3):
+            part = rows[place * len(rows) // 3 : (place + 1) * len(rows) // 3]
+            Dataset.from_list(part).to_parquet(tmp_path / "corpus" / f"{place}.parquet")
+        return str(tmp_path / "corpus")
+
+    return make
+
+
+def by_id(rows: Dataset) -> list[str]:
+    """The rows as texts, in an order that does not depend on theirs."""
+    return sorted(map(json.dumps, rows.to_list()))
+
+
+ON_RAY = ("--engine", "ray", "--rows_per_file", 40)
+SCORED = ("--score_column", "score", "--percentile", 60)
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.filterwarnings("ignore:.*(rows without a text|lack a value)")
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("cda", ()),
+        ("cds", ("--keep_rejected", "--max_rows", 150)),
+        ("variants", ("--prefix", "v_")),
+        ("subtract", SCORED),
+        ("compensate", SCORED),
+        ("replace", (*SCORED, "--on_label", "mark", "--label_column", "label")),
+        ("balance", ()),
+        ("balance", ("--sampling", "up", "--within", "label", "--seed", 3)),
+        ("balance", ("--group_column", "label")),
+    ],
+)
+def test_two_workers_make_what_one_machine_makes(corpus, augment, tmp_path, method, words):
+    source, words = corpus(), ("--text_column", "text", "--card_examples", *words)
+    here, card, _ = augment(source, method, *words, out="here")
+    there, other, printed = augment(source, method, *words, *ON_RAY, "--num_proc", 2, out="there")
+    assert by_id(there) == by_id(here)
+    assert there.features == here.features
+    assert other.replace("there", "here") == card.replace("there", "here")
+    counts = [json.loads((tmp_path / out / "augment.json").read_text())["counts"] for out in ("here", "there")]
+    assert counts[0] == counts[1]
+    assert f"rows out{len(there):>6}".split() == next(
+        line.split() for line in printed.splitlines() if "rows out" in line
+    )
+    assert len(list((tmp_path / "there" / "data").iterdir())) == (5 if "--max_rows" in words else 6)
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["README.md", "augment.json", "data"]
+    assert list(tmp_path.glob(".*")) == []
+    if {"counterfactual", "source_row"} <= {*there.column_names} and method == "compensate":  # behind its source
+        numbers = there["source_row"][:]
+        assert numbers == sorted(numbers)
+        assert len(numbers) > len(set(numbers)) == len(ROWS)
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("kind", [".csv", ".jsonl", ".txt"])
+def test_files_of_other_kinds(write, augment, kind):
+    here, _, _ = augment(write(kind), "swap", out="here")
+    there, _, _ = augment(write(kind), "swap", *ON_RAY, out="there")
+    assert there.to_list() == here.to_list()
+    assert there.features == here.features
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_each_worker_opens_the_model_once_and_all_score_along_one_direction(
+    corpus, augment, tmp_path_factory, tmp_path
+):
+    model = make_encoder(tmp_path_factory.mktemp("model"))
+    rows = [
+        {"id": i, **{name: pair[name] + " Again." * (i % 5) for name in ("premise", "hypothesis")}}
+        for i, pair in enumerate(PAIRS * 10)
+    ]
+    words = ("--text_column", "premise", "hypothesis", "--model_name_or_path", model)
+    source = corpus(rows)
+    here, card, _ = augment(source, "score", *words, out="here")
+    there, other, _ = augment(source, "score", *words, *ON_RAY[:2], "--rows_per_file", 5, "--num_proc", 2, out="there")
+    assert there.to_list() == here.to_list()
+    assert other.replace("there", "here") == card.replace("there", "here")
+    saved = [(tmp_path / out / "direction.json").read_text() for out in ("here", "there")]
+    assert saved[0] == saved[1]
+    assert "has 0 GPUs" in augment(source, "score", *words, *ON_RAY, "--num_gpus", 1, out="gpu", code=1)
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_of_a_million_rows_the_same_are_left_out(tmp_path):
+    """Scores of all magnitudes; the threshold lies among equal ones, a tenth of all, and these stay."""
+    rng = np.random.default_rng(0)
+    scores = np.abs(rng.normal(size=(1_000_000, 2))) * 10.0 ** rng.integers(-12, 4, size=(1_000_000, 1))
+    tie = np.percentile(scores.max(axis=1), 92)
+    scores[rng.random(1_000_000) < 0.1] = tie
+    table = pa.table({"id": np.arange(len(scores)), "one": scores[:, 0], "two": -scores[:, 1]})
+    (tmp_path / "corpus").mkdir()
+    for place in range(4):
+        part = table.slice(place * 250_000, 250_000)
+        pq.write_table(part, tmp_path / "corpus" / f"{place}.parquet", row_group_size=70_000)
+    words = ["--score_column", "one", "two", "--percentile", "91.7", "--output_dir", str(tmp_path / "out")]
+    assert main(["augment", str(tmp_path / "corpus"), "--method", "subtract", *words, "--engine", "ray"]) == 0
+    kept = subtract(Dataset(table), percentile=91.7, score_columns=["one", "two"])
+    assert threshold(scores.max(axis=1), 91.7) == tie
+    assert 0 < len(kept) < len(table)
+    assert pq.read_table(tmp_path / "out" / "data", columns=["id"]).column("id").to_pylist() == kept["id"][:]
+
+
+def wait_for(what, seconds: float = 240.0):
+    """The first true value of a function."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_a_killed_worker_and_a_killed_driver_lose_nothing(corpus, augment, tmp_path):
+    """One worker first, which the engine makes up for; then the driver, and the same command goes on."""
+    rows = [{**row, "id": i} for i, row in enumerate(ROWS * 12)]
+    source, words = corpus(rows), ("--text_column", "text", "--engine", "ray", "--rows_per_file", 60)
+    command = [sys.executable, "-m", "hf_fairness", "augment", source, "--method", "cda", *map(str, words)]
+    driver = subprocess.Popen([*command, "--output_dir", str(tmp_path / "there"), "--num_proc", "2"])
+    notes = tmp_path / ".there.unfinished" / ".unfinished" / "counts"
+
+    def finished() -> list[Path]:
+        assert driver.poll() is None
+        return [path for path in notes.glob("*.json") if not path.name.startswith(".")]
+
+    wait_for(lambda: len(finished()) > 3)
+    children = psutil.Process(driver.pid).children(recursive=True)
+    workers = [child for child in children if child.is_running() and child.name().startswith("ray::")]
+    busy = [child for child in workers if "Map" in child.name()] or workers
+    busy[0].send_signal(signal.SIGKILL)
+    there = len(finished())
+    wait_for(lambda: len(finished()) > there + 6)
+    driver.kill()
+    driver.wait()
+    psutil.wait_procs(children, timeout=60)
+    before = {path.name: path.stat().st_mtime_ns for path in notes.glob("*.json")}
+    assert 9 < len(before) < 45
+    found, _, _ = augment(source, "cda", *words, out="there")
+    here, _, _ = augment(source, "cda", *words[:2], out="here")
+    assert by_id(found) == by_id(here)
+    data = sorted((tmp_path / "there" / "data").iterdir())
+    assert len(data) == 45
+    finished_before = [data[int(name[:5])] for name in before]
+    assert max(path.stat().st_mtime_ns for path in finished_before) <= max(before.values())  # and not written again
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.filterwarnings("ignore:.*rows without a text")
+def test_unfinished_output_of_other_settings_is_refused(corpus, augment, tmp_path):
+    rows = [{**row, "text": row["text"] or "Rain."} for row in ROWS[:-1]] + [{**ROWS[-1], "text": None}]
+    source, words = corpus(rows), ("--text_column", "text", *ON_RAY)
+    error = augment(source, "cda", *words, "--on_missing", "error", "--num_proc", 1, code=1)
+    assert "Expected a text in row" in error  # the worker's own words
+    assert len(list((tmp_path / ".out.unfinished" / "data").glob("*.parquet"))) > 1
+    assert "holds the unfinished output of other settings" in augment(source, "swap", *words, code=1)
+    made, _, _ = augment(source, "swap", *words, "--overwrite")
+    assert len(made) == len(rows)
+    assert list(tmp_path.glob(".*")) == []
+    assert "is not empty" in augment(source, "swap", *words, code=1)
+    os.utime(Path(source) / "0.parquet")
+    error = augment(source, "cda", *words, "--text_column", "label", "id", out="other", code=1)
+    assert "Column 'id' of" in error
+    assert list(tmp_path.glob(".*")) == []  # nothing was finished, so nothing is left
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_files_that_differ_are_named(corpus, augment, tmp_path):
+    source = corpus()
+    Dataset.from_list([{"text": "He left.", "id": "x"}]).to_parquet(Path(source) / "3.parquet")
+    error = augment(source, "swap", *ON_RAY, code=1)
+    assert "The files differ in columns or types" in error
+    assert "3.parquet: text string, id string" in error
+    assert list(tmp_path.glob(".*")) == []
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_that_is_there_is_joined_and_goes_on(write, tmp_path):
+    words = ["--method", "swap", "--output_dir", str(tmp_path / "joined"), "--engine", "ray", "--ray_address"]
+    address = ray.get_runtime_context().gcs_address
+    command = [sys.executable, "-m", "hf_fairness", "augment", write(".csv"), *words, address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "joined" / "README.md").exists()
+    assert ray.cluster_resources()["CPU"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--ray_address auto", "--ray_address is for --engine ray"),
+        ("--rows_per_file 3", "--rows_per_file is for --engine ray"),
+        ("--engine spark", "--engine is 'spark', expected datasets or ray"),
+        ("--engine ray --num_gpus 1", "opens no model: leave out --num_gpus"),
+        ("--engine ray --num_shards 2 --shard_index 0", "--engine ray shares the work by itself"),
+        ("--engine ray --dataset_split test", "no split 'test'"),
+    ],
+)
+def test_what_does_not_go_together(corpus, augment, tmp_path, words, message):
+    assert message in augment(corpus(), "swap", *words.split(), code=1)
+    assert not (tmp_path / "out").exists()
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_source_without_files_is_refused(augment, tmp_path):
+    Dataset.from_list(PAIRS).save_to_disk(tmp_path / "saved")
+    for source in (str(tmp_path / "saved"), "demo"):
+        error = augment(source, "swap", "--engine", "ray", code=1)
+        assert "Write it as parquet files (Dataset.to_parquet), and name their folder." in error
+
+
+def test_without_ray_the_extra_is_named(write, augment, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert 'pip install "hf-fairness[ray]"' in augment(write(".csv"), "swap", "--engine", "ray", code=1)
