@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness._processes import one_thread_after_fork, shared_work, turn, wanted_by_any
-from hf_fairness.utils import is_main_process, progress
+from hf_fairness.utils import in_eval, is_main_process, progress
 
 if TYPE_CHECKING:
     import torch
@@ -187,23 +187,23 @@ class SentenceTransformerEncoder(BaseEncoder):
         show = self.show_progress
         if show is None:
             show = sys.stderr.isatty() and is_main_process() and len(texts) > 8 * self.batch_size
-        was_training, was_length = self.model.training, self.model.max_seq_length
+        was_length = self.model.max_seq_length
         one_thread_after_fork()
-        try:
-            if self.max_length is not None:
-                self.model.max_seq_length = self.max_length
-            return self.model.encode(
-                texts,
-                batch_size=self.batch_size,
-                device=None if self.device is None else str(self.device),
-                normalize_embeddings=self.normalize,
-                convert_to_numpy=True,
-                show_progress_bar=show,
-            )
-        finally:
-            if self.max_length is not None:
-                self.model.max_seq_length = was_length
-            self.model.train(was_training)
+        with in_eval(self.model):
+            try:
+                if self.max_length is not None:
+                    self.model.max_seq_length = self.max_length
+                return self.model.encode(
+                    texts,
+                    batch_size=self.batch_size,
+                    device=None if self.device is None else str(self.device),
+                    normalize_embeddings=self.normalize,
+                    convert_to_numpy=True,
+                    show_progress_bar=show,
+                )
+            finally:
+                if self.max_length is not None:
+                    self.model.max_seq_length = was_length
 
 
 class TransformersEncoder(BaseEncoder):
@@ -262,18 +262,14 @@ class TransformersEncoder(BaseEncoder):
         order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
         show = False if self.show_progress is None and len(texts) <= 8 * self.batch_size else self.show_progress
         device = self.model.device if self.device is None else torch.device(self.device)
-        was_training = self.model.training
         one_thread_after_fork()
         self.model.to(device)
-        self.model.eval()
-        try:
+        with in_eval(self.model):
             for start in progress(range(0, len(texts), self.batch_size), "Encoding", show_progress=show, unit="batch"):
                 places = order[start : start + self.batch_size]
                 with torch.no_grad():  # not around the yield: the caller's code is none of our business
                     hidden, mask = self._forward({k: [v[i] for i in places] for k, v in fields.items()}, device)
                 yield places, hidden, mask, [spans[i] for i in places] if spans is not None else []
-        finally:
-            self.model.train(was_training)
 
     def _fields(self, texts: list[str], offsets: bool) -> Any:
         """Unpadded token lists of texts by field, with the characters of each token where they are asked for."""

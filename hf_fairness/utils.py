@@ -258,6 +258,25 @@ def is_main_process() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
+@contextlib.contextmanager
+def in_eval(model: Any) -> Iterator[None]:
+    """Within the block a model is in evaluation mode; afterwards each of its modules is in the mode that it was in.
+
+    ``model.train(model.training)`` would not do: a SentenceTransformer that was just opened says that it trains, while
+    the transformer inside does not.
+
+    Args:
+        model: a ``torch.nn.Module``.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
 def progress(
     items: Iterable[T],
     description: str,

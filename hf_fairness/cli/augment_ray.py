@@ -326,7 +326,7 @@ class Engine:
             init=lambda key: (none, none),
             accumulate_block=_added,
             merge=_summed,
-            finalize=lambda found: [column.tolist() for column in found],
+            finalize=lambda found: [np.asarray(column).tolist() for column in found],  # lists, where one block is all
             name="histogram",
         )
         with plain_errors():

@@ -109,6 +109,15 @@ def test_two_workers_make_what_one_machine_makes(corpus, augment, tmp_path, meth
 
 @pytest.mark.whole
 @pytest.mark.usefixtures("cluster")
+def test_eight_rows_in_one_file(augment, tmp_path):
+    few = str(tmp_path / "few.parquet")
+    Dataset.from_list(ROWS[:8]).to_parquet(few)
+    here, there = (augment(few, "subtract", *SCORED, *how, out=f"few{len(how)}")[0] for how in ((), ON_RAY[:2]))
+    assert there.to_list() == here.to_list()
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("kind", [".csv", ".jsonl", ".txt"])
 def test_files_of_other_kinds(write, augment, kind):
     here, _, _ = augment(write(kind), "swap", out="here")

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 
 from hf_fairness.encoders import Encoder, as_encoder, check_vectors
 from hf_fairness.utils import FairnessWarning
@@ -63,6 +64,15 @@ def test_training_mode_is_put_back(bert, tokenizer, minilm):
     as_encoder(minilm).encode(["he"])
     assert minilm.training
     minilm.train(was)
+
+
+def test_a_model_that_was_just_opened_keeps_its_mode(folder):
+    """A SentenceTransformer says that it trains, the transformer inside does not: nothing of it trains afterwards."""
+    model = SentenceTransformer(str(folder))
+    modes = [module.training for module in model.modules()]
+    assert len(set(modes)) == 2
+    as_encoder(model).encode(TEXTS)
+    assert [module.training for module in model.modules()] == modes
 
 
 def test_bare_folder_opens_as_normalised_mean_and_says_so(folder, bert, tokenizer, caplog):

@@ -20,7 +20,7 @@ from hf_fairness.losses.ccd import gaussian_kernel
 from hf_fairness.losses.columns import embed_columns
 from hf_fairness.measure.variants import read_variants
 from hf_fairness.rows import check_dataset
-from hf_fairness.utils import did_you_mean, progress
+from hf_fairness.utils import did_you_mean, in_eval, progress
 
 logger = logging.getLogger(__name__)
 
@@ -159,16 +159,14 @@ def embed_references(
     rows = dataset.select_columns(columns).with_format(None)[:]
     order = np.argsort([len(text) for text in rows[neutral]], kind="stable")
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
-    was_training = model.training
-    model.eval()
     parts = []
     mine = batches[rank::world_size]
-    for batch in progress(mine, "Embedding with the original encoder", show_progress=show_progress):
-        inputs = collator([{name: rows[name][index] for name in columns} for index in batch.tolist()])
-        embedded = embed_columns(model, _features(inputs, columns, model.device))
-        apart = [(group - embedded[-1]).pow(2).sum(-1).sqrt().cpu().numpy() for group in embedded[:-1]]
-        parts.append((batch, embedded[-1].float().cpu().numpy(), apart))
-    model.train(was_training)
+    with in_eval(model):
+        for batch in progress(mine, "Embedding with the original encoder", show_progress=show_progress):
+            inputs = collator([{name: rows[name][index] for name in columns} for index in batch.tolist()])
+            embedded = embed_columns(model, _features(inputs, columns, model.device))
+            apart = [(group - embedded[-1]).pow(2).sum(-1).sqrt().cpu().numpy() for group in embedded[:-1]]
+            parts.append((batch, embedded[-1].float().cpu().numpy(), apart))
     if world_size > 1:
         parts = gather_object(parts)
     places = np.concatenate([batch for batch, _, _ in parts])

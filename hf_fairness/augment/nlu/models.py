@@ -9,6 +9,7 @@ from typing import Any
 from hf_fairness._encoder_adapters import is_a, model_max_length
 from hf_fairness._opening import open_pair, reference
 from hf_fairness._processes import one_thread_after_fork
+from hf_fairness.utils import in_eval
 
 __all__ = [
     "Translate",
@@ -28,15 +29,10 @@ def evaluating(model: Any, device: str | None) -> Iterator[Any]:
     import torch
 
     one_thread_after_fork()
-    was_training = model.training
     if device is not None:
         model.to(torch.device(device))
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield model.device
-    finally:
-        model.train(was_training)
+    with in_eval(model), torch.inference_mode():
+        yield model.device
 
 
 def padded_batches(

@@ -16,7 +16,7 @@ from hf_fairness.measure.model_keys import tokenizer_key, weights_key
 from hf_fairness.measure.translator.translation_cache import TranslationCache
 from hf_fairness.measure.translator.translation_languages import beginning, language_pair
 from hf_fairness.runs import content_key
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, in_eval
 
 if TYPE_CHECKING:
     import torch
@@ -202,18 +202,15 @@ def _translating(model: Any, tokenizer: Any, how: TranslationConfig) -> Iterator
     source, target = language_pair(tokenizer, settings, how.source_code, how.target_code)
     if target is not None:
         settings.update(**beginning(model, tokenizer, target))
-    training = model.training
     try:
         if source is not None:
             tokenizer.src_lang = source
         if how.device is not None:
             model.to(how.device)
-        model.eval()
         kind = as_dtype(how.dtype)
-        with torch.inference_mode(), torch.autocast(model.device.type, kind, enabled=kind is not None):
+        with in_eval(model), torch.inference_mode(), torch.autocast(model.device.type, kind, enabled=kind is not None):
             yield settings
     finally:
-        model.train(training)
         for name, value in before.items():
             setattr(tokenizer, name, value)
 
