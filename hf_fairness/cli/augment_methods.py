@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -465,8 +464,9 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     RANGES: ClassVar[dict[str, tuple[float | None, float]]] = {
         "num_shards": (1, 99_999),
         "shard_index": (0, 99_998),
-        "num_gpus": (0, math.inf),
-        "rows_per_file": (1, math.inf),
+        "num_gpus": (0, 1_024),
+        "rows_per_file": (1, 1_000_000_000),
+        "distill": (1, 1_000_000_000),
     }
 
     dataset: str = field(

@@ -37,7 +37,7 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
     Source: Choubey et al. 2021; defaults are those of the paper where it names one.
     """
 
-    RANGES: ClassVar = {"human_sheets": (0, 10_000)}
+    RANGES: ClassVar = {"human_sheets": (0, 10_000), "translation_batch_tokens": (1, 100_000_000)}
 
     model_name_or_path: str | None = field(
         default=None,
