@@ -13,7 +13,6 @@ import json
 import logging
 import math
 import os
-import pickle
 import sys
 import tempfile
 import warnings
@@ -69,6 +68,8 @@ _FILES, _ROWS = 64, {False: (10_000, 1_000_000), True: (500, 50_000)}
 #: Bits of a score that one pass over all scores settles.
 _BITS = 16
 
+#: Columns of what a worker tells of the cells of a part: a value, a group, and rows with both; none of a group alone.
+_CELLS = ("value", "group", "n")
 #: Rows whose texts one worker compares.
 _COMPARED = 5_000_000
 
@@ -454,7 +455,7 @@ class RayJob(Job):
         wanted = {"group_column": None, "text_columns": None, "attribute": "gender", "within": None}
         step = BalanceStep({**wanted, **read}, copies=method == "up")
         told = self.engine.tell(partial(_cells, step=step), self.parts)
-        found = [pickle.loads(row["cells"]) for row in sorted(told, key=lambda row: row["place"])]
+        found = [_read_cells(row["cells"]) for row in sorted(told, key=lambda row: row["place"])]
         counts: dict[Hashable, Counter[Hashable]] = {}
         offsets: dict[int, dict[tuple[Hashable, Hashable], int]] = {}
         for part, (cells, _) in zip(self.parts, found, strict=True):
@@ -552,7 +553,23 @@ def _cells(part: Part, step: BalanceStep) -> Iterator[pa.Table]:
             cells = step.cells(rows)
             known |= dict.fromkeys(cells.known)
             counts.update({cell: len(places) for cell, places in rows_of_cells(cells).items()})
-    yield pa.table({"place": [part.place], "cells": [pickle.dumps((dict(counts), list(known)))]})
+    lines = [*((None, label, 0) for label in known), *((*cell, n) for cell, n in counts.items())]
+    table, stream = (
+        pa.table([list(column) for column in zip(*lines, strict=True)], names=_CELLS),
+        pa.BufferOutputStream(),
+    )
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    yield pa.table({"place": [part.place], "cells": [stream.getvalue().to_pybytes()]})
+
+
+def _read_cells(told: bytes) -> tuple[dict[tuple[Hashable, Hashable], int], list[Hashable]]:
+    """What :func:`_cells` wrote: how many rows each cell has, and the groups."""
+    import pyarrow as pa
+
+    columns = pa.ipc.open_stream(told).read_all().to_pydict()
+    lines = list(zip(*(columns[name] for name in _CELLS), strict=True))
+    return {(value, label): n for value, label, n in lines if n}, [label for _, label, n in lines if not n]
 
 
 def _drawn(sizes: Sequence[Sequence[int]], method: str, seed: int, files: Sequence[str]) -> None:
