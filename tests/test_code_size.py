@@ -34,6 +34,7 @@ def test_every_file_of_a_layer_is_where_it_is_looked_for():
     assert [name for name in sorted(names) if not list(ROOT.glob(name))] == []
 
 
+@pytest.mark.whole
 def test_the_table_adds_up():
     found = code_size.sizes(None)
     assert sum(found[layer]["statements"] for layer in code_size.LAYERS) == found["carrying layers"]["statements"]

@@ -727,6 +727,7 @@ def test_other_ranks_stop_when_rank_0_fails_or_dies(tmp_path: Path) -> None:
     assert "Rank 0 ended before stage 'data' was done" in errors[1]
 
 
+@pytest.mark.whole
 def test_torchrun_gives_every_rank_the_same_results(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     to_file = f"(Path({str(tmp_path)!r}) / f'seen{{rank}}').write_text("

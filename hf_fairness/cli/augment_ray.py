@@ -554,10 +554,8 @@ def _cells(part: Part, step: BalanceStep) -> Iterator[pa.Table]:
             known |= dict.fromkeys(cells.known)
             counts.update({cell: len(places) for cell, places in rows_of_cells(cells).items()})
     lines = [*((None, label, 0) for label in known), *((*cell, n) for cell, n in counts.items())]
-    table, stream = (
-        pa.table([list(column) for column in zip(*lines, strict=True)], names=_CELLS),
-        pa.BufferOutputStream(),
-    )
+    table = pa.table({name: [line[place] for line in lines] for place, name in enumerate(_CELLS)})
+    stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
     yield pa.table({"place": [part.place], "cells": [stream.getvalue().to_pybytes()]})

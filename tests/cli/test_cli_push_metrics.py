@@ -55,6 +55,7 @@ def _push(hub, *words):
     return {name: status for name, status, _ in rows}
 
 
+@pytest.mark.whole
 def test_pushed_metrics_load_compute_and_stay(hub, root):
     assert _push(hub, "--only", "seat", "cced") == {"seat": "pushed", "cced": "pushed"}
     files = hub.files("tester/seat", "space")

@@ -140,7 +140,10 @@ def test_each_worker_opens_the_model_once_and_all_score_along_one_direction(
     source = corpus(rows)
     here, card, _ = augment(source, "score", *words, out="here")
     there, other, _ = augment(source, "score", *words, *ON_RAY[:2], "--rows_per_file", 5, "--num_proc", 2, out="there")
-    assert there.to_list() == here.to_list()
+    scores = [name for name in here.column_names if "_bias_" in name]
+    assert there.remove_columns(scores).to_list() == here.remove_columns(scores).to_list()
+    for name in scores:  # a forward of other batches rounds otherwise
+        np.testing.assert_allclose(there[name][:], here[name][:], rtol=1e-5, atol=1e-6)
     assert other.replace("there", "here") == card.replace("there", "here")
     saved = [(tmp_path / out / "direction.json").read_text() for out in ("here", "there")]
     assert saved[0] == saved[1]

@@ -33,6 +33,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.whole
 def test_files_and_yaml(files, tmp_path, capsys):
     words = [str(files / "classifier"), "--config", str(files / "ibadr.yaml"), "--dataset", str(files / "train.jsonl")]
     words += [

@@ -55,6 +55,7 @@ def bert(tmp_path_factory) -> str:
     return save_tiny_bert(tmp_path_factory.mktemp("bert"), words)
 
 
+@pytest.mark.whole
 def test_fast_mode_from_a_shell(files, tmp_path):
     words = ["data-diet", files["encoder"], "--dataset", files["train"], "--validation_dataset", files["dev"]]
     words += [

@@ -69,6 +69,7 @@ def test_reader_errors(tmp_path, folder):
         read_grep_biasir(folder / "queries.csv")
 
 
+@pytest.mark.whole
 def test_minilm_against_a_plain_loop(folder, minilm):
     recorder = _Recorder(minilm)
     result = bias_ir(folder, model=recorder, **FAST)

@@ -38,6 +38,7 @@ def test_the_recorded_study_is_whole(recorded):
     assert study.table(recorded).count("\n") == 2 + 3 * len(study.MEASURES)
 
 
+@pytest.mark.whole
 def test_rows_are_scored_today_as_they_were(recorded, score):
     assert study.rescored(score) == pytest.approx(recorded["scores"], abs=1e-3)
 

@@ -84,6 +84,7 @@ def test_any_change_of_the_label_is_a_flip():
     assert result["positive_rate"] == {"o": 0.25, "c": 0.5}
 
 
+@pytest.mark.whole
 def test_intervals_cover_with_pairs_and_with_clusters():
     rng, runs = np.random.default_rng(1), 200
     covered = dict.fromkeys(("flip_rate", "mean_abs_probability_change", "null", "parity", "rows", "templates"), 0)

@@ -127,6 +127,7 @@ def weights(folder):
     return load_file(folder / "model" / "model.safetensors")
 
 
+@pytest.mark.whole
 def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     _, stages, out = run(num_train_epochs=4)
     trained, control = stages["train"], stages["control"]
@@ -220,6 +221,7 @@ def test_the_control_does_not_do_what_the_method_does(run):
     assert beside > 0.8
 
 
+@pytest.mark.whole
 def test_columns_called_like_a_group_do_not_matter(run):
     data = rows()
     data = data.add_column("muslim", ["yes", "no"] * (len(data) // 2))

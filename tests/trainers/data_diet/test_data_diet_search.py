@@ -86,6 +86,7 @@ def test_the_saved_head_predicts_as_the_chosen_cell_did(found, encoder):
     assert right == pytest.approx(cell["measures"]["test"]["accuracy"]["by_seed"][0], abs=0.01)
 
 
+@pytest.mark.whole
 def test_a_killed_grid_goes_on(encoder, tmp_path, monkeypatch):
     """The third cell dies; the second run trains the missing cells only and ends where an undisturbed one does."""
     sets = {"validation": rows(200, 1), "test": rows(200, 2)}

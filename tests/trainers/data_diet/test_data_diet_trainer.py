@@ -314,5 +314,5 @@ def test_bad_input(config):
         DataDietTrainer(make_classifier()[0], config(), train_dataset=rows)
     args = config()
     args.deepspeed = "config.json"
-    with pytest.raises(ValueError, match="deepspeed"):
+    with pytest.raises(ValueError, match="DeepSpeed"):
         make_trainer(rows, args)

@@ -35,6 +35,7 @@ def trained(case, tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings(r"ignore:Round \d|Every one of the:hf_fairness.utils.FairnessWarning")
 def test_settings_reach_the_trainings_that_they_are_of(trained, tmp_path):
     more = {"bf16": True, "learning_rate": 2e-3, "num_train_epochs": 1, "generator_gradient_accumulation_steps": 4}

@@ -60,6 +60,7 @@ def test_data_in_other_forms(case):
     assert (again.train_key, again.validation_key) == (task.train_key, task.validation_key)
 
 
+@pytest.mark.whole
 def test_single_texts(case, tmp_path):
     """A task of single texts, with a test set and a challenge set of its own."""
     texts = [f"{a} {b}" for a, b in zip(case.world.train["premise"], case.world.train["hypothesis"], strict=True)]

@@ -99,6 +99,7 @@ def test_a_second_run_and_other_seeds_make_nothing_twice(run):
     assert {"project", "project-n_directions_2", "control", "control-seed_43"} <= set(started)
 
 
+@pytest.mark.whole
 def test_the_model_opens_without_our_code(run):
     out, _, _, _ = run
     code = (
