@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
+from numpy.typing import NDArray
 
 from hf_fairness.runs import atomic_write_json
 from hf_fairness.scores import flips
 from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.flips import counterfactual_flip
 from hf_fairness.scores.groups import equalized_odds
+from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet.arguments import CONTROL, FIRST, DataDietArguments
@@ -222,7 +223,10 @@ def measure(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, di
         versions = zip(probabilities[name], probabilities[f"{name}_counterfactual"], strict=True)
         found[name] = [_paired(pair, split, diet.positive) for pair in versions]
     if diet.groups is not None:
-        found["groups"] = [_group(values, diet.groups, diet.positive) for values in probabilities["groups"]]
+        truth = np.array(diet.groups["label"][:]) == diet.positive
+        members = np.unique(diet.groups["group"][:], return_inverse=True)[1]
+        hits = probabilities["groups"].argmax(axis=-1) == diet.positive
+        found["groups"] = [_group(of_seed, truth, members) for of_seed in hits]
     return {name: {key: [one[key] for one in each] for key in each[0]} for name, each in found.items()}
 
 
@@ -257,10 +261,9 @@ def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, fl
     }
 
 
-def _group(probabilities: Floats, groups: Dataset, positive: int) -> dict[str, float | None]:
-    """Measures of one model on texts of different groups."""
-    hits, truth = probabilities.argmax(axis=1) == positive, np.array(groups["label"]) == positive
-    odds = equalized_odds(hits.astype(int), truth.astype(int), groups["group"][:], n_bootstrap=0)
+def _group(hits: Bools, truth: Bools, members: NDArray[np.intp]) -> dict[str, float | None]:
+    """Measures of one model on texts of different groups: where it and people say the positive class, and whose."""
+    odds = equalized_odds(hits.astype(int), truth.astype(int), members, n_bootstrap=0)
     compared = {"demographic_parity": "positive_rate", "equal_opportunity_1": "true_positive_rate"}
     return {
         **{key: 1.0 - float(np.ptp([each[name] for each in odds["rates"].values()])) for key, name in compared.items()},
