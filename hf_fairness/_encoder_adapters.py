@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hf_fairness._processes import one_thread_after_fork, shared_work, turn, wanted_by_any
-from hf_fairness.utils import in_eval, is_main_process, progress
+from hf_fairness.utils import in_eval, is_main_process, progress, whole
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
     """
     if isinstance(texts, str):
         raise TypeError(f"{name} must be a list of texts; got one string. Put it in a list.")
-    items = list(texts)
+    items = list(whole(texts))
     for place, item in enumerate(items):
         if not isinstance(item, str):
             raise TypeError(f"{name}[{place}] must be a string; got {type(item).__name__}: {item!r}.")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hf_fairness.maps import check_on_missing
-from hf_fairness.scores.statistics import Floats, as_values
+from hf_fairness.scores.statistics import Floats, as_values, plain
 from hf_fairness.utils import FairnessWarning
 
 Columns = str | Sequence[str]
@@ -192,7 +192,7 @@ def read_columns(
     if isinstance(rows, Mapping) or names:
         present = list(rows) if isinstance(rows, Mapping) else list(names)
         table: Any = rows.with_format(None) if hasattr(rows, "with_format") else rows
-        found = {column: list(table[column]) for column in (*wanted, *optional) if column in present}
+        found = {column: list(plain(table[column])) for column in (*wanted, *optional) if column in present}
     else:
         items = list(rows)
         bad = next((place for place, item in enumerate(items) if not isinstance(item, Mapping)), None)

@@ -277,6 +277,11 @@ def in_eval(model: Any) -> Iterator[None]:
             module.training = training
 
 
+def whole(values: Any) -> Any:
+    """A column of a `datasets.Dataset` in one piece, a hundred times faster than a row at a time; all else as it is."""
+    return values[:] if hasattr(values, "column_name") and hasattr(values, "__len__") else values
+
+
 def progress(
     items: Iterable[T],
     description: str,

@@ -8,8 +8,14 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from datasets import Dataset
+from datasets.arrow_dataset import Column
 
-from hf_fairness.utils import as_flag
+from hf_fairness._encoder_adapters import check_texts
+from hf_fairness.augment import summarize
+from hf_fairness.rows import read_columns
+from hf_fairness.scores.labels import as_labels
+from hf_fairness.utils import as_flag, whole
 from support.launch import environment
 
 
@@ -58,3 +64,15 @@ print("went on")
 def test_a_process_of_a_group_ends_before_the_interpreter_takes_itself_apart(kind, status, printed):
     done = subprocess.run([sys.executable, "-c", _ENDS, kind], env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout.splitlines()) == (status, printed), done.stderr
+
+
+def test_columns_are_read_in_one_piece(monkeypatch):
+    rows = Dataset.from_dict({"text": ["She left.", "Rain."], "label": [1, 0]})
+    monkeypatch.setattr(Column, "__iter__", lambda column: pytest.fail("read row by row"))
+    assert whole(rows["text"]) == ["She left.", "Rain."]
+    assert whole(texts := ("a", "b")) is texts
+    assert check_texts(rows["text"]) == ["She left.", "Rain."]
+    assert as_labels(rows["label"], "labels").tolist() == [1, 0]
+    assert as_labels(rows.with_format("torch")["label"], "labels").tolist() == [1, 0]
+    assert summarize(rows["text"])["with_terms"] == summarize(rows)["with_terms"] == 1
+    assert read_columns(rows, ["text"], "rows") == {"text": ["She left.", "Rain."]}

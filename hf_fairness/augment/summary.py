@@ -12,7 +12,7 @@ from typing import Any
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.augment.engine import LANGUAGES, engine_for
 from hf_fairness.maps import check_text
-from hf_fairness.utils import FairnessWarning, is_missing
+from hf_fairness.utils import FairnessWarning, is_missing, whole
 
 
 def summarize(
@@ -102,7 +102,8 @@ def _texts_of(data: Any, column: str | None) -> Iterable[Any]:
         return itertools.chain.from_iterable(_column_of(split, column) for split in splits)
     if column is not None:
         raise TypeError(f"summarize: column={column!r} belongs to a data set, got {type(data).__name__}. Leave it out.")
-    return data
+    found: Iterable[Any] = whole(data)
+    return found
 
 
 def _column_of(data: Any, column: str | None) -> Iterable[Any]:
@@ -119,4 +120,5 @@ def _column_of(data: Any, column: str | None) -> Iterable[Any]:
             f"summarize: the data set has {what}. Columns: {', '.join(names)}. Name one: "
             "summarize(dataset, column=...)."
         )
-    return (row[name] for row in rows.select_columns([name]))
+    batches = rows.select_columns([name]).iter(batch_size=1000)
+    return itertools.chain.from_iterable(batch[name] for batch in batches)

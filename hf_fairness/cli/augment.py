@@ -329,7 +329,7 @@ def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], 
     n_added = sum(rewritten) if job.method.added else max(0, n_out - n_in)
     counts: dict[str, Any] = {"rows in": n_in, "rows without a text": sum(_lacking(job.rows, job.columns))}
     judged = "rejected_reason" in result.column_names
-    reasons: list[str] = list(result["rejected_reason"]) if judged else [""] * n_out
+    reasons: list[str] = result["rejected_reason"][:] if judged else [""] * n_out
     if judged:
         counts |= _rejections(job, rewritten, reasons)
     if job.method.suffix or job.method.marked:
@@ -343,18 +343,18 @@ def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], 
 
 def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
     """Which rows lack a text."""
-    return [any(map(is_missing, texts)) for texts in zip(*(rows[name] for name in columns), strict=True)]
+    return [any(map(is_missing, texts)) for texts in zip(*(rows[name][:] for name in columns), strict=True)]
 
 
 def _rewritten(job: Job, result: Dataset) -> list[bool]:
     """Which rows of the result have a new text."""
     method = job.method
     if method.suffix:
-        texts, new = (zip(*(result[name + end] for name in job.columns), strict=True) for end in ("", method.suffix))
+        texts, new = (zip(*(result[name + end][:] for name in job.columns), strict=True) for end in ("", method.suffix))
         lacking = _lacking(result, job.columns)
         return [not gone and old != now for gone, old, now in zip(lacking, texts, new, strict=True)]
     marked = f"{job.options.get('prefix', '')}{method.marked}" if method.marked else method.added
-    return [False] * len(result) if marked is None else list(map(bool, result[marked]))
+    return [False] * len(result) if marked is None else list(map(bool, result[marked][:]))
 
 
 def _rejections(job: Job, rewritten: Sequence[bool], reasons: Sequence[str]) -> dict[str, Any]:

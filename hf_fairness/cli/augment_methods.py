@@ -204,7 +204,7 @@ def _distilled(job: Job, model: str, options: dict[str, Any]) -> BiasTable:
         raise ValueError(f"--distill takes a number of texts, {LEAST} or more and better some thousands; got {wanted}.")
     order = generator(seed, "distill").permutation(len(job.rows))[:wanted].tolist()
     rows = job.rows.select(sorted(order))
-    texts = [text for row in zip(*(rows[name] for name in job.columns), strict=True) for text in row]
+    texts = [text for row in zip(*(rows[name][:] for name in job.columns), strict=True) for text in row]
     texts = [text for text in texts if not is_missing(text)][:wanted]
     scorer = make_scorer(model, **{name: value for name, value in options.items() if name != "on_missing"})
     table = BiasTable.from_encoder(scorer, texts or [""], seed=seed)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hf_fairness.utils import is_missing
+from hf_fairness.utils import is_missing, whole
 
 Floats = NDArray[np.float64]
 
@@ -148,7 +148,8 @@ def read_keys(values: Any, n: int, name: str) -> list[Hashable]:
 
 
 def plain(values: Any) -> Any:
-    """A tensor, array or series as Python values (a tensor in half precision too); all else as it is."""
+    """A tensor, array, series or column of a data set as Python values (half precision too); all else as it is."""
+    values = whole(values)
     if hasattr(values, "detach"):  # a torch tensor, maybe on a device
         values = values.detach().cpu()
     if hasattr(values, "tolist") and not isinstance(values, str | bytes):

@@ -91,7 +91,7 @@ class CCDLLM(Baseline):
             validation = validation if len(validation) else None
         key = content_key("rewrites", given.rows_key, rows, validation)
         trained = train_ccd(replace(given, rows=rows, validation=validation, rows_key=key), folder)
-        return {**trained, "rewrites": counts, "rewritten_by": dict(Counter(rows["rewritten_by"]))}
+        return {**trained, "rewrites": counts, "rewritten_by": dict(Counter(rows["rewritten_by"][:]))}
 
 
 def rewritten_rows(

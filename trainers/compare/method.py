@@ -199,13 +199,11 @@ class CompareMethod(EncoderMethod):
         method = baseline("ccd") if name == CONTROL else self.methods[name]
         stop = fitted["ccd"].training["kept_step"] if name == CONTROL else None
         inputs = [self.base_key, self.opened_as, self.run.key("variants"), stop, type(method).__qualname__]
-        inputs += [{option: getattr(self.config, option) for option in method.options}, *method.files(self.config)]
+        inputs += [{option: getattr(self.config, option) for option in method.options}, method.files(self.config)]
         if method.trains:
             inputs.append({key: value for key, value in self.settings.items() if key not in self._options})
         if method.seeded:
             inputs.append(self.seed)
-        if files := method.files(self.config):
-            inputs.append(files)
 
         def work(folder: Path) -> dict[str, Any]:
             started = time.perf_counter()

@@ -225,7 +225,7 @@ class GEPruningCallback(TrainerCallback, ExportableState):
             )
         wanted = self.settings.label_column
         label = next((name for name in (wanted, "labels", "label") if name in getattr(seen, "column_names", ())), None)
-        if label is not None and list(seen[label]) != list(self.rows.dataset[wanted]):
+        if label is not None and list(seen[label][:]) != list(self.rows.dataset[wanted][:]):
             raise ValueError(
                 f"Column {label!r} of the Trainer's rows differs from {wanted!r} of GEPruningCallback's: the data set "
                 "was sorted, shuffled or filtered in between. Give the callback the very rows that were tokenized for "

@@ -328,7 +328,7 @@ def statistics(diet: DietData) -> dict[str, dict[str, Any]]:
         for name, split in texts.items()
     }
     if diet.groups is not None:
-        sets["groups"] = (diet.groups["text"][:], np.array(diet.groups["label"]), diet.groups["group"][:])
+        sets["groups"] = (diet.groups["text"][:], np.array(diet.groups["label"][:]), diet.groups["group"][:])
     return {name: _describe(*each, words, diet.positive) for name, each in sets.items()}
 
 

@@ -338,7 +338,7 @@ class DataDiet(Method):
         ).cast_column("label", ClassLabel(names=list(diet.classes)))
 
     def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
-        a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"])
+        a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"][:])
         return Derivation(
             name=repo_id,
             method=self.command,

@@ -173,5 +173,5 @@ class Classifiers:
 
     def degrees(self, name: str, rows: Dataset) -> NDArray[np.float32]:
         """Probability that a model gives to each row's label."""
-        labels = np.asarray(list(rows[LABEL]), dtype=np.int64)
+        labels = np.asarray(rows[LABEL][:], dtype=np.int64)
         return self.probabilities(name, rows)[np.arange(len(labels)), labels].astype(np.float32)

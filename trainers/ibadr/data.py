@@ -56,7 +56,7 @@ class PairTask:
 
     def texts(self, rows: Dataset) -> list[list[str]]:
         """Texts of rows, one list per column."""
-        return [list(rows[name]) for name in self.columns]
+        return [rows[name][:] for name in self.columns]
 
     def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row with the name of its label."""
@@ -66,7 +66,7 @@ class PairTask:
         """Sizes and labels of the sets, for the report."""
         sets = {"train": self.train, "validation": self.validation, "test": self.test}
         found = {
-            name: {"n": len(rows), "labels": label_counts(list(rows[LABEL]), self.label_names)}
+            name: {"n": len(rows), "labels": label_counts(rows[LABEL][:], self.label_names)}
             for name, rows in sets.items()
             if rows is not None
         }
@@ -86,7 +86,7 @@ class PairTask:
         rows, n = self.train, len(self.train)
         if max_rows is not None and max_rows < n:
             rows = rows.select(sorted(generator(seed, "train").permutation(n)[:max_rows]))
-        n, present = len(rows), [self.label_names[label] for label in sorted(set(rows[LABEL]))]
+        n, present = len(rows), [self.label_names[label] for label in sorted(set(rows[LABEL][:]))]
         wrong = {
             f"All {n} training rows have the label {', '.join(present) or '(none)'}: a classifier needs two classes.": (
                 len(present) < 2
@@ -150,7 +150,7 @@ def read_pool(task: PairTask, rows: Dataset, title: str, label_column: str = LAB
         ValueError: as :func:`read_task`; there is no row.
     """
     if "iteration" in rows.column_names:
-        rows = rows.select([place for place, number in enumerate(rows["iteration"]) if number])
+        rows = rows.select([place for place, number in enumerate(rows["iteration"][:]) if number])
     if not len(rows):
         raise ValueError(f"The pool {title} has no added row: what it holds are the original ones.".replace("  ", " "))
     labels = label_column if label_column in rows.column_names else LABEL

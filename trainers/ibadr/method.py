@@ -355,7 +355,7 @@ class IBADR(Method):
 
         told = {name: self.asked().get(name) for name in ("dataset", "dataset_config", "dataset_split", *_SHOWN)}
         counts = self.run.stage("pool", work, inputs=[key, task.label_names, told, rounds])
-        iterations = np.asarray(pool["iteration"])
+        iterations = np.asarray(pool["iteration"][:])
         for each in rounds:
             shown = pool.select(np.flatnonzero(iterations == each["round"])[: self.arguments.show_texts])
             each["examples"] = [{name: row[name] for name in (*task.columns, LABEL)} for row in map(task.named, shown)]

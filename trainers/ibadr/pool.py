@@ -94,8 +94,8 @@ def _as_pool(
     """Rows without an indicator, with one confidence for all."""
     n = len(rows)
     return pool_rows(
-        [list(rows[name]) for name in columns],
-        list(rows[label_column]),
+        [rows[name][:] for name in columns],
+        rows[label_column][:],
         columns=columns,
         label_column=label_column,
         iteration=iteration,
@@ -121,7 +121,7 @@ def pool_counts(pool: Dataset, label_names: Sequence[str], label_column: str = "
     Returns:
         ``n``, ``n_original``, ``n_added``; ``labels`` and ``labels_added``: rows of each label by name.
     """
-    labels, added = np.asarray(pool[label_column]), np.asarray(pool["iteration"]) > 0
+    labels, added = np.asarray(pool[label_column][:]), np.asarray(pool["iteration"][:]) > 0
     sizes = {"n": len(pool), "n_original": int((~added).sum()), "n_added": int(added.sum())}
     counts = {"labels": label_counts(labels, label_names), "labels_added": label_counts(labels[added], label_names)}
     return {**sizes, **counts}

@@ -185,7 +185,7 @@ class Rounds(Classifiers):
                 if merged:
                     save_generator(model, layout, folder / "merged", merged=True)
             self.clear(folder)
-            return {**found, "labels": dict(Counter(map(str, pool[LABEL])))}
+            return {**found, "labels": dict(Counter(map(str, pool[LABEL][:])))}
 
         names = ("generator_lora_r", "generator_use_peft", "max_new_tokens", "n_bias_indicators", "use_indicators")
         how = [*(getattr(c, name) for name in names), epochs, self.matters(c.training("generator")), merged]
@@ -236,7 +236,7 @@ class Rounds(Classifiers):
         reasons = np.array(drawn.reasons, dtype=object)
         readable = np.flatnonzero(reasons == "")
         samples = [(drawn.texts[place], int(drawn.labels[place])) for place in readable]
-        reasons[readable] = known_before(zip(zip(*task.texts(pool), strict=True), pool[LABEL], strict=True), samples)
+        reasons[readable] = known_before(zip(zip(*task.texts(pool), strict=True), pool[LABEL][:], strict=True), samples)
         fresh = np.flatnonzero(reasons == "")
         if not len(fresh):
             raise ValueError(nothing_left(f"Round {number}", reasons.tolist(), c.max_new_tokens))
@@ -255,7 +255,7 @@ class Rounds(Classifiers):
         given = {name: self.degrees(name, rows) for name in sorted({shallow, FIRST_SHALLOW, confident} - {writer})}
         if confident == writer:
             given[writer] = generator_confidence(
-                model, layout, task.texts(rows), rows[LABEL], rows["indicator"], config=c
+                model, layout, task.texts(rows), rows[LABEL][:], rows["indicator"][:], config=c
             )
         degrees, confidence = given[shallow], given[confident]
         kept = confidence >= c.confidence_threshold
@@ -263,7 +263,7 @@ class Rounds(Classifiers):
         report = self._describe(rows, confidence, degrees, self.probabilities(judge, rows).argmax(axis=1), kept)
         report["counts"] = {"drawn": c.n_drawn, **Counter(reason or "accepted" for reason in reasons)}
         validation, agreement = task.validation, report["agreement"]["before"]
-        right = self.probabilities(judge, validation).argmax(axis=1) == np.asarray(list(validation[LABEL]))
+        right = self.probabilities(judge, validation).argmax(axis=1) == np.asarray(validation[LABEL][:])
         report["judge"] = judge_of_labels(
             right, self.degrees(FIRST_SHALLOW, validation), given[FIRST_SHALLOW], agreement
         )
@@ -293,7 +293,7 @@ class Rounds(Classifiers):
     ) -> dict[str, Any]:
         """What the filter did: everything before and after it."""
         task, seed = self.task, self.config.seed
-        labels = np.asarray(list(rows[LABEL]))
+        labels = np.asarray(rows[LABEL][:])
         sides = {"before": np.arange(len(rows)), "after": np.flatnonzero(kept)}
         limit = max(1, min(len(sides["after"]), len(task.train)))
         order = random_generator(seed, "diversity").permutation(len(task.train))[:limit]

@@ -254,7 +254,7 @@ def train_on_nli(
     if len(names) != 2:
         raise ValueError(f"NLI has two texts a row; got the column(s) {', '.join(names)}. Name two with columns=.")
     train, labels = labelled_rows(rows, names, label_names, "training", label_column=label_column)
-    if len(set(train["label"])) < 2:
+    if len(set(train["label"][:])) < 2:
         found = f"all have the label {labels[train['label'][0]]!r}" if len(train) else "none has a label"
         raise ValueError(f"Of the {len(rows)} training rows {found}: there is nothing to learn from them.")
     dev, _ = labelled_rows(dev_rows, names, labels, "development", label_column=label_column)

@@ -136,7 +136,7 @@ def bias_features(
         Shape (n, dim), in input order.
     """
     opened = Classifier(model, tokenizer=tokenizer, device=device, show_progress=False)
-    texts = [list(dataset[name]) for name in text_columns(dataset, columns)]
+    texts = [dataset[name][:] for name in text_columns(dataset, columns)]
 
     def features(batch: Any) -> Tensor:
         with torch.no_grad(), taken_by_head(opened.model) as taken:

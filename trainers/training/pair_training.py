@@ -232,7 +232,7 @@ def class_log_probabilities(
     opened = Classifier(
         model, tokenizer=tokenizer, device=device, max_length=max_length, show_progress=False, distributed=distributed
     )
-    texts = [list(dataset[name]) for name in text_columns(dataset, columns)]
+    texts = [dataset[name][:] for name in text_columns(dataset, columns)]
     found: NDArray[np.float64] = log_softmax(opened.logits(*texts, batch_size=batch_size), axis=1)
     return found if label_names is None else found[:, class_order(opened, label_names)]
 
@@ -330,12 +330,12 @@ def labelled_rows(
             stacklevel=4,
         )
         rows = rows.select(kept)
-    texts = {name: list(rows[name]) for name in columns}
+    texts = {name: rows[name][:] for name in columns}
     for name, column in texts.items():
         bad = next((place for place, text in enumerate(column) if not isinstance(text, str) or not text.strip()), None)
         if bad is not None:
             raise ValueError(f"Row {kept[bad]} of the {title} rows has no text in {name!r}: {column[bad]!r}.")
-    kept_beside = {name: list(map(str, rows[name])) for name in others if name in rows.column_names}
+    kept_beside = {name: list(map(str, rows[name][:])) for name in others if name in rows.column_names}
     return Dataset.from_dict({**texts, "label": labels, **kept_beside}), names
 
 
