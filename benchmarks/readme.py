@@ -305,10 +305,10 @@ def method_table(studies: Mapping[str, Any]) -> str:
 def _refine_row(planted: Mapping[str, Any], real: Mapping[str, Any]) -> list[str]:
     values = planted["measures"][refine_planted.ASSOCIATION]["values"]
     gap = planted["gaps"][refine_planted.ASSOCIATION]["sub-90 - random-sub-90"]
-    arms = {name: real["arms"][name]["level"] for name in ("random", "sub")}
-    size, sts = (
-        [_digits(arm[key]["mean"]) for arm in arms.values()] for key in ("mean_abs_effect_size", "sts_spearman")
+    measures = (
+        real["measures"][name]["values"] for name in ("seat/mean_abs_effect_size", "utility/test pairs/sts_spearman")
     )
+    size, sts = ([_digits(values[arm]["value"]) for arm in ("random-sub-95", "sub-95")] for values in measures)
     return [
         "corpus refinement by bias score, encoders from scratch, planted stereotype, without the 10 % of highest score",
         "planted association, d (0)",

@@ -213,17 +213,15 @@ def real_study(folder: Path) -> dict[str, Any]:
     return {"seeds": arguments.n_seeds, "corpora": corpora, **numbers(result["record"])}
 
 
-def real_table(results: Mapping[str, Any]) -> str:
+def real_table(results: Mapping[str, Any], measures: Mapping[str, str] = REAL_MEASURES) -> str:
     """Each corpus of real pairs on each measure, and less that of as many random rows; bold where clear of 0."""
-    rows = [
-        ["corpus", "rows", *(f"{title}{less}" for title in REAL_MEASURES.values() for less in ("", ", less random"))]
-    ]
+    rows = [["corpus", "rows", *(f"{title}{less}" for title in measures.values() for less in ("", ", less random"))]]
     corpora = results["corpora"]
     alone = [arm for arm in ("original", "hd") if arm in corpora]
     pairs = [(arm, f"random-{arm}") for arm in REFINED if arm in corpora]
     for arm in (*alone, *(arm for pair in pairs for arm in pair)):
         corpus, cells = corpora[arm], []
-        for name in REAL_MEASURES:
+        for name in measures:
             value, gap = (
                 results["measures"][name]["values"][arm],
                 results["gaps"].get(name, {}).get(f"{arm} - random-{arm}"),
