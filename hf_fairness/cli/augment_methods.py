@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
 JUDGE = ("quality", "keep_rejected")
 #: Options of scoring with a model, beside the attribute.
-SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "batch_size", "device")
+SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "direction_cache", "batch_size", "device")
 #: Options of a table in the place of a model: make one of so many texts, or read one.
 DISTILL = ("distill", "distilled")
 #: The file of the direction that scores were measured along, and that of a distilled table.
@@ -45,6 +45,7 @@ ENGINES = ("datasets", RAY := "ray")
 #: Options that the classes call otherwise.
 _ARGUMENTS = {
     "model_name_or_path": "model",
+    "direction_cache": "use_cache",
     "forward_model": "forward",
     "backward_model": "backward",
     "sampling": "method",
@@ -608,6 +609,12 @@ RefineOptions = _options(
         "word vectors, neutral for other models.",
     ),
     importance=(str | None, None, "Weight of a word: max or mean. Default: as the model pools."),
+    direction_cache=(
+        bool | None,
+        None,
+        "Keep the direction in HF_HOME/hf_fairness/directions, by the content of the model, and take it from there. "
+        "Default: true.",
+    ),
     distill=(
         int | None,
         None,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from datasets import Dataset, load_dataset
+from huggingface_hub import constants
 
 from hf_fairness import encoders
 from hf_fairness.cli import main
@@ -138,6 +140,19 @@ def test_the_functions_take_the_columns_of_the_command(write, augment, model):
     options = {"percentile": 90, "score_columns": SCORES, "text_columns": ["premise", "hypothesis"]}
     assert len(compensate(rows, **options)) > len(rows) > len(kept)
     assert len(replace(rows, **options)) > len(kept)
+
+
+@pytest.mark.whole
+def test_the_direction_cache_may_be_left_out(write, augment, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(sys.modules[bias_direction.__module__], "_MADE", {})
+    options = ("--model_name_or_path", model)
+    source = write(".jsonl", [{"text": row["premise"]} for row in ROWS])
+    without, _, _ = augment(source, "score", *options, "--direction_cache", "false", out="without")
+    assert not (tmp_path / "home").exists()
+    kept, _, _ = augment(source, "score", *options, out="kept")
+    assert len([*(tmp_path / "home" / "hf_fairness" / "directions").glob("*.json")]) == 1
+    assert kept.to_list() == without.to_list()
 
 
 def test_a_second_corpus_is_scored_along_the_same_direction(write, augment, model, tmp_path):

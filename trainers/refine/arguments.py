@@ -102,6 +102,13 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
             "or a csv or tsv file that states its source and date (the paper: 2,500 a group)."
         },
     )
+    direction_cache: bool = field(
+        default=True,
+        metadata={
+            "help": "Keep directions of the bias score in HF_HOME/hf_fairness/directions, by the content of the "
+            "encoder, and take them from there."
+        },
+    )
     bilstm: bool = field(
         default=False,
         metadata={

@@ -306,9 +306,8 @@ class RefineMethod(OpenedEncoder):
         def work(folder: Path) -> dict[str, Any]:
             rows = pairs.parts["train"]
             encoder = self._scoring(original)
-            names = self.arguments.name_option
             with rows_shared(cpu=self.config.use_cpu):
-                scorer = make_scorer(encoder, attribute=self.attribute, names=names if isinstance(names, str) else True)
+                scorer = make_scorer(encoder, **self._score_options)
                 scored = CorpusScores.of(texts_of(rows, pairs.columns), scorer)
             if not is_main_process():
                 return {}
@@ -326,6 +325,15 @@ class RefineMethod(OpenedEncoder):
 
         inputs = [key, self.run.key("rows"), self.attribute.digest, self.names_key, list(self.arguments.levels)]
         self._found = self.run.stage("scores", work, inputs=inputs, collective=True)
+
+    @property
+    def _score_options(self) -> dict[str, Any]:
+        names = self.arguments.name_option
+        return {
+            "attribute": self.attribute,
+            "names": names if isinstance(names, str) else True,
+            "use_cache": self.arguments.direction_cache,
+        }
 
     def _scoring(self, original: Fitted | None) -> BaseEncoder:
         """The encoder whose bias score finds the rows."""
@@ -354,15 +362,13 @@ class RefineMethod(OpenedEncoder):
         a, pairs, test = self.arguments, self.pairs, self.pairs.parts["test"]
         draws = {"n_bootstrap": a.n_bootstrap, "seed": self.data_seed}
         texts = some(texts_of(test, pairs.columns), a.n_bias_texts, self.data_seed)
-        names = a.name_option if isinstance(a.name_option, str) else True
-        options = {"attribute": self.attribute, "names": names}
         found: list[EvalSet] = []
         if self.tests:
             found.append(
                 SeatSet("seat", open=self.encoder, draws={**draws, "n_samples": a.n_samples}, tests=self.tests)
             )
         held_out: dict[str, Any] = {"path": "bias_score", "open": self.encoder, "draws": draws}
-        found.append(BiasSet("held-out texts", **held_out, texts=texts, options=options))
+        found.append(BiasSet("held-out texts", **held_out, texts=texts, options=self._score_options))
         utility: dict[str, Any] = {"path": "utility", "open": self.encoder, "draws": draws}
         if pairs.classes:
             found.append(ClassSet("test pairs", **utility, rows=test, columns=pairs.columns))

@@ -102,6 +102,7 @@ class BiasSet(EncoderSet):
 
     def __post_init__(self) -> None:
         options = {name: getattr(value, "digest", value) for name, value in self.options.items()}
+        options.pop("use_cache", None)  # it changes no number
         self.key = content_key(list(self.texts), options, dict(self.draws))
         self.declared = bias_scores.MEASURES
 

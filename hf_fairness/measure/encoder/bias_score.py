@@ -41,7 +41,7 @@ class BiasScore(MapFunction):
         form: "raw" (published) or "neutral"; None means "neutral" for an encoder that reads context.
         names: given names on the exclusion list: True, False, a file or a list of more.
         on_missing: what to do about a row that lacks a text: ``"skip"`` scores it 0, ``"error"`` refuses it.
-        **options: ``word_vectors`` as in :func:`make_scorer`; for ``as_encoder``: batch_size, device, tokenizer, ...
+        **options: ``word_vectors``, ``use_cache`` as in :func:`make_scorer`; for ``as_encoder``: batch_size, ...
 
     Adds:
         ``<column>_bias_<group>`` for both groups: <= 0 for the first of the attribute, >= 0 for the second;
@@ -175,7 +175,7 @@ def bias_score(
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of what is drawn.
         **options: for :func:`make_scorer`: direction, pairs, attribute, importance, form, names, word_vectors,
-            batch_size, device, ...
+            use_cache, batch_size, device, ...
 
     Returns:
         per group and for ``absolute`` one number per text, ``<key>_mean`` and ``<key>_mean_ci95``; the first
