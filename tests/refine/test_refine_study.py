@@ -12,6 +12,8 @@ ARMS = ("original", "sub-95", "random-sub-95", "aug-95", "random-aug-95")
 
 @pytest.fixture(scope="module")
 def recorded(shared):
+    if not study.FILE.is_file():
+        pytest.skip("no results are recorded (python -m benchmarks.refine_quality)")
     return read_results(study.FILE)
 
 
