@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.memory import kib
 from benchmarks.runner import FOLDER
 from benchmarks.study import RESULTS, ROOT, write_results
 from benchmarks.swap_speed import DATA
@@ -228,19 +229,13 @@ def equal(found: Any, wanted: Any) -> bool:
     )
 
 
-def own_memory() -> float:
-    """What this process has of its own, in MiB."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.split("RssAnon:")[1].split()[0]) / 2**10
-
-
 def run(engine: str, name: str, source: Path, output: Path) -> dict[str, float]:
-    """One run in this process: seconds, and the most memory that it had."""
-    functions, peak, over = steps(name), [own_memory()], threading.Event()
+    """One run in this process: seconds, and the most memory of its own that it had."""
+    functions, peak, over = steps(name), [kib("RssAnon")], threading.Event()
 
     def watch() -> None:
         while not over.wait(0.02):
-            peak.append(max(peak.pop(), own_memory()))
+            peak.append(max(peak.pop(), kib("RssAnon")))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -252,7 +247,7 @@ def run(engine: str, name: str, source: Path, output: Path) -> dict[str, float]:
     finally:
         over.set()
         watcher.join()
-    return {"seconds": seconds, "peak_mib": peak[0]}
+    return {"seconds": seconds, "peak_mib": peak[0] / 2**10}
 
 
 def apart(engine: str, name: str, source: Path, output: Path) -> dict[str, float]:

@@ -25,20 +25,19 @@ DOORS = {
     ),
 }
 
-#: Prints the seconds of a statement and the memory in KiB that it adds at most (0 where the system does not tell).
+#: Prints the seconds of a statement and the memory in MiB that it adds at most (0 where the system does not tell).
 TIMED = """
 import sys, time
+from benchmarks.memory import held
 
-def kib(key):
-    try:
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith(key))
-    except OSError:
-        return 0
+def work():
+    global seconds
+    start = time.process_time()
+    exec(sys.argv[1], {})
+    seconds = time.process_time() - start
 
-before, start = kib("VmRSS"), time.process_time()
-exec(sys.argv[1])
-print("\\n", time.process_time() - start, kib("VmHWM") - before)
+mib = held(work)
+print("\\n", seconds, mib or 0)
 """
 
 
@@ -56,8 +55,8 @@ def told(statement: str) -> Told:
         text=True,
         check=True,
     )
-    seconds, kib = run.stdout.split()[-2:]
-    return Told(float(seconds), int(kib) / 2**10)
+    seconds, mib = run.stdout.split()[-2:]
+    return Told(float(seconds), float(mib))
 
 
 BENCHMARK = Benchmark(

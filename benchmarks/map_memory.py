@@ -21,13 +21,12 @@ ROWS = 116_000
 #: only: the peak that `resource` tells is handed down from the process that started this one.
 STREAM = """
 import sys
+from benchmarks.memory import kib
 from datasets import load_dataset
 from hf_fairness.augment import CounterfactualSwap
 stream = load_dataset("text", data_files=sys.argv[1], split="train", streaming=True, chunksize=2**20)
 rows = sum(1 for _ in stream.map(CounterfactualSwap("text"), batched=True))
-with open("/proc/self/status") as status:
-    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-print(peak / 2**10, rows)
+print(kib("VmHWM") / 2**10, rows)
 """
 
 

@@ -59,6 +59,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.memory import held
 from hf_fairness.runs import atomic_write_json
 
 FOLDER = Path(__file__).resolve().parent
@@ -216,10 +217,10 @@ def measure(benchmark: Benchmark, size: str = "", *, quick: bool = False, memory
     roles = list(works)
     for turn in range(-1, repeats):
         for role in roles:
-            took, held = _cost(works[role], state, f"{where}: {role}", benchmark.unit)
+            took, told = _cost(works[role], state, f"{where}: {role}", benchmark.unit)
             if turn >= 0:
                 costs[role].append(took)
-                mib[role] += held
+                mib[role] += told
         roles = roles[1:] + roles[:1]
     row["ratio"] = _ratio(costs["peer"], costs["subject"])
     row["passed"] = row["ratio"]["median"] >= bar
@@ -255,7 +256,7 @@ def _cost(work: Work, state: Any, where: str, unit: str) -> tuple[float, list[fl
 
 
 def peak(name: str, role: str, *, size: str = "", quick: bool = False) -> float | None:
-    """Peak memory of a subject's work in a process of its own, see :func:`held`; None where the system tells none."""
+    """What a subject's work ``held`` in a process of its own, in MiB; None where the system tells none."""
     code = "import sys; from benchmarks.runner import tell_peak; tell_peak(*sys.argv[1:])"
     command = [sys.executable, "-W", "ignore", "-c", code, name, role, size, "quick" if quick else ""]
     done = subprocess.run(command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True, check=True)
@@ -268,27 +269,6 @@ def tell_peak(name: str, role: str, size: str, quick: str) -> None:
     benchmark: Benchmark = importlib.import_module(f"benchmarks.{name}").BENCHMARK
     state = benchmark.state(size, bool(quick))
     print(f"\n{json.dumps(held(lambda: benchmark.works()[role](state)))}")
-
-
-def held(work: Callable[[], Any]) -> float | None:
-    """The most memory that this process holds while it works, beyond what it held before, in MiB; None without /proc.
-
-    Pages in memory count, whoever asked for them: Python, numpy, torch, a library in C. Meant for the first call in a
-    process: later ones find memory that an earlier one has given back to the allocator, not to the system.
-    """
-    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    try:
-        reset.write_text("5", encoding="ascii")  # the peak is now what is held now
-    except OSError:
-        return None
-    before = _kib(status, "VmRSS")
-    work()
-    return (_kib(status, "VmHWM") - before) / 2**10
-
-
-def _kib(status: Path, key: str) -> int:
-    lines = status.read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))
 
 
 def _ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from hf_fairness._atomic import atomic_write_json
 from hf_fairness._locks import may_live
-from hf_fairness.utils import is_main_process, progress
+from hf_fairness.utils import is_main_process, progress, world_size
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def rows_shared(*, cpu: bool = False) -> Iterator[None]:
         cpu: stay off the accelerator, where the process group is set up here.
     """
     global _share_rows
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if world_size() == 1:
         yield
         return
     from accelerate import PartialState
@@ -177,7 +177,7 @@ class Board:
         self.path = folder / ".run_state.json"
         self.launch = _launch_id(folder)
         self.is_main = is_main_process()
-        self.alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
+        self.alone = world_size() == 1
         self._stages: dict[str, Any] = {}
 
     def note(self, name: str | None = None, **decision: Any) -> None:

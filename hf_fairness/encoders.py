@@ -7,9 +7,9 @@ vectors, or a function. Heavy libraries are imported when an adapter needs them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hf_fairness._encoder_adapters import (
     EXPECTED,
@@ -55,14 +55,12 @@ __all__ = [
     "RememberingEncoder",
     "SentenceTransformerEncoder",
     "StaticEncoder",
-    "Tokens",
     "TransformersEncoder",
     "Vectors",
     "as_encoder",
     "check_texts",
     "check_vectors",
     "input_embeddings",
-    "iter_tokens",
     "own_word_vectors",
     "read_word_vectors",
     "token_encoder",
@@ -241,18 +239,6 @@ _POOLED = (["Transformer", "Pooling"], ["WordEmbeddings", "LSTM", "Pooling"])
 _HARMLESS = frozenset({"Dropout", "Normalize"})
 
 
-class Tokens(NamedTuple):
-    """The tokens of one text as an encoder saw them, special ones included.
-
-    Attributes:
-        vectors: hidden states, float32 (tokens, dim).
-        spans: first character and the one after the last of each token; equal for special tokens.
-    """
-
-    vectors: Vectors
-    spans: list[tuple[int, int]]
-
-
 def token_encoder(encoder: BaseEncoder) -> TransformersEncoder:
     """The encoder as a transformers model, or an LSTM, with pooling, whose hidden states can be looked at.
 
@@ -306,19 +292,3 @@ def _open_up(encoder: SentenceTransformerEncoder) -> TransformersEncoder:
     if kinds[0] == "WordEmbeddings":
         return RecurrentEncoder(model, **options)
     return TransformersEncoder(model.transformers_model, model.tokenizer, **options)
-
-
-def iter_tokens(encoder: TransformersEncoder, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
-    """Token vectors of texts, one text at a time, in the order that is fastest to compute.
-
-    Args:
-        encoder: from ``token_encoder``.
-        texts: at least one string.
-
-    Yields:
-        Place of the text in ``texts``, and its tokens. Every text comes once; a batch is held in memory.
-    """
-    for places, hidden, mask, spans in encoder.hidden_batches(check_texts(texts), offsets=True):
-        arrays, lengths = hidden.cpu().numpy(), mask.sum(dim=1).tolist()
-        for row, place in enumerate(places):
-            yield place, Tokens(arrays[row, : lengths[row]], spans[row])

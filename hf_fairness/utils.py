@@ -9,7 +9,9 @@ import importlib
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +58,14 @@ _NAMED: dict[str, tuple[str, ...]] = {
 
 class FairnessWarning(UserWarning):
     """The one warning class of hf-fairness: a result stands, but read the message before you quote it."""
+
+
+@contextlib.contextmanager
+def warned_elsewhere() -> Iterator[None]:
+    """Within the block no `FairnessWarning` is shown: what it would say is said in another place, or is known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        yield
 
 
 def require(module: str) -> ModuleType:
@@ -258,18 +268,33 @@ def is_main_process() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-@contextlib.contextmanager
-def in_eval(model: Any) -> Iterator[None]:
+def world_size() -> int:
+    """Number of processes of a distributed launch; 1 without one."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def in_eval(model: Any) -> AbstractContextManager[None]:
     """Within the block a model is in evaluation mode; afterwards each of its modules is in the mode that it was in.
+
+    Args:
+        model: a ``torch.nn.Module``.
+    """
+    return in_mode(model, training=False)
+
+
+@contextlib.contextmanager
+def in_mode(model: Any, *, training: bool) -> Iterator[None]:
+    """Within the block a model is in one mode; afterwards each of its modules is in the mode that it was in.
 
     ``model.train(model.training)`` would not do: a SentenceTransformer that was just opened says that it trains, while
     the transformer inside does not.
 
     Args:
         model: a ``torch.nn.Module``.
+        training: the mode.
     """
     modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    model.train(training)
     try:
         yield
     finally:

@@ -154,7 +154,7 @@ def test_numbers_that_are_defined_alike_must_agree() -> None:
 
 def test_memory_is_what_the_work_held_in_a_process_of_its_own() -> None:
     works = "lambda: bytearray(300 * 2**20)", "lambda: len(bytearray(100 * 2**20))", "lambda: None"
-    code = f"from benchmarks.runner import held; before = {works[0]}(); del before; print(held({{}}))"
+    code = f"from benchmarks.memory import held; before = {works[0]}(); del before; print(held({{}}))"
     found = []
     for work in works[1:]:
         command = [sys.executable, "-c", code.format(work)]

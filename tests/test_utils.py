@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from datasets import Dataset
 from datasets.arrow_dataset import Column
 
@@ -15,7 +17,7 @@ from hf_fairness._encoder_adapters import check_texts
 from hf_fairness.augment import summarize
 from hf_fairness.rows import read_columns
 from hf_fairness.scores.labels import as_labels
-from hf_fairness.utils import as_flag, whole
+from hf_fairness.utils import FairnessWarning, as_flag, in_eval, in_mode, warned_elsewhere, whole, world_size
 from support.launch import environment
 
 
@@ -76,3 +78,33 @@ def test_columns_are_read_in_one_piece(monkeypatch):
     assert as_labels(rows.with_format("torch")["label"], "labels").tolist() == [1, 0]
     assert summarize(rows["text"])["with_terms"] == summarize(rows)["with_terms"] == 1
     assert read_columns(rows, ["text"], "rows") == {"text": ["She left.", "Rain."]}
+
+
+@pytest.mark.parametrize("enter", [in_eval, lambda model: in_mode(model, training=True)])
+def test_each_module_is_put_back_in_its_mode(enter):
+    model = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Sequential(torch.nn.Dropout()))
+    model[1].eval()
+    before = [module.training for module in model.modules()]
+    with enter(model):
+        assert {module.training for module in model.modules()} == {enter is not in_eval}
+    assert [module.training for module in model.modules()] == before
+    with pytest.raises(ValueError, match="invalid literal"), enter(model):
+        int("x")
+    assert [module.training for module in model.modules()] == before == [True, True, False, False]
+
+
+def test_what_is_warned_of_elsewhere_is_not_repeated():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with warned_elsewhere():
+            warnings.warn("known", FairnessWarning, stacklevel=1)
+            warnings.warn("another", UserWarning, stacklevel=1)
+        warnings.warn("after", FairnessWarning, stacklevel=1)
+    assert [str(each.message) for each in seen] == ["another", "after"]
+
+
+def test_processes_of_a_launch(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert world_size() == 1
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert world_size() == 3

@@ -10,10 +10,10 @@ from hf_fairness.encoders import (
     InputEmbeddings,
     as_encoder,
     input_embeddings,
-    iter_tokens,
     read_word_vectors,
     token_encoder,
 )
+from tests.support.token_vectors import iter_tokens
 
 TEXTS = ["the man works at the office .", "she", "a woman is here .", "one two three four", "he is at home"]
 REAL = ["She likes the naïve  dress.", "Ünderstand antidisestablishmentarianism!", "Rain", "It's 5 o'clock — really?"]

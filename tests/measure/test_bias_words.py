@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hf_fairness.attributes import load_attribute, load_names
-from hf_fairness.encoders import WORD, as_encoder, iter_tokens, token_encoder
+from hf_fairness.encoders import WORD, as_encoder, token_encoder
 from hf_fairness.measure.encoder.bias_words import choose_importance, exclusion_list, iter_words
 from hf_fairness.scores.bias_score import (
     cosines,
@@ -18,6 +18,7 @@ from hf_fairness.scores.bias_score import (
     mean_pool_importance,
 )
 from hf_fairness.scores.statistics import as_values
+from tests.support.token_vectors import iter_tokens
 
 TEXT = "She's proud of her son-in-law, Mary's antidisestablishmentarian nurse!"
 AXIS = np.random.default_rng(0).normal(size=384)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -27,7 +26,7 @@ from hf_fairness.trainers.data_diet.data import DietData, Rows, Split
 from hf_fairness.trainers.data_diet.learners import Learner
 from hf_fairness.trainers.data_diet.pruned import Scores
 from hf_fairness.trainers.training.remembered import pack_arrays
-from hf_fairness.utils import FairnessWarning, progress
+from hf_fairness.utils import progress, warned_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -120,8 +119,7 @@ def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, b
         return 2 * diet.n + np.arange(diet.n)
     if cell.ranking in ("cds", "balancing"):
         return diet.substituted(seed) if cell.ranking == "cds" else diet.balanced(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)  # said once, of all seeds, in the report
+    with warned_elsewhere():  # said once, of all seeds, in the report
         kept = keep(
             CONTROL if cell.ranking in BASELINES else cell.ranking,  # all or none of a kind, whatever the ranking
             {name: values[index] for name, values in scores.items()},
@@ -242,8 +240,7 @@ def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, fl
     truth, first, known = (split.labels == positive).astype(int), split.place == 0, (split.place >= 0).astype(int)
     by_group = {"one": np.where(first, hits[0], hits[1]), "other": np.where(first, hits[1], hits[0])}
     names = ("original", "counterfactual")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)  # what is undefined stays None
+    with warned_elsewhere():  # what is undefined stays None
         flip = counterfactual_flip(
             dict(zip(names, hits, strict=True)),
             probabilities=dict(zip(names, chances, strict=True)),

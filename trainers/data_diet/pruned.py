@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from hf_fairness.runs import atomic_write_bytes, atomic_write_json, content_key
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.trainers.data_diet.config import DataDietSettings
 from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import warned_elsewhere
 
 Mask = NDArray[np.bool_]
 Scores = dict[str, NDArray[np.float64]]
@@ -68,8 +67,7 @@ class PairedRows:
         texts = dataset.select_columns(list(columns)).with_format(None)
         rows = cls(dataset, pairs, content_key(texts, pairs.factual, pairs.counterfactual))
         if settings.ranking in RANKINGS:  # a rehearsal, so that what is wrong is said before anything is trained
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FairnessWarning)  # of scores that are none yet
+            with warned_elsewhere():  # of scores that are none yet
                 rows.prune(settings, dict.fromkeys(RANKINGS[settings.ranking].scores, np.zeros(pairs.n)), seed=0)
         else:
             raise ValueError(f"ranking is {settings.ranking!r}, expected one of {', '.join(RANKINGS)}.")

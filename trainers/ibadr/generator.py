@@ -24,6 +24,7 @@ from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
 from hf_fairness.trainers.ibadr.sampling import sample_length
 from hf_fairness.trainers.training.preparation import full_precision
+from hf_fairness.utils import in_eval
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -220,9 +221,8 @@ def generator_confidence(
         found = torch.log_softmax(logits, dim=-1).gather(-1, ids[:, layout.start :, None])[..., 0]
         return (found.double() * mask[:, layout.start :]).sum(dim=1).view(len(places), -1).tolist()
 
-    model.eval()
     batches = [order[start : start + size] for start in range(0, len(order), size)]
-    with rows_shared(cpu=config.use_cpu):
+    with in_eval(model), rows_shared(cpu=config.use_cpu):
         sums = np.array(shared_work(batches, work, "Scoring")).reshape(-1, layout.n_labels)  # also of no rows
     found = softmax(sums + shares, axis=1)
     return found[np.arange(len(found)), np.asarray(list(labels), dtype=np.int64)].astype(np.float32)

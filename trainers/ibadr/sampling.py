@@ -18,6 +18,7 @@ from hf_fairness._processes import rows_shared, shared_work
 from hf_fairness.maps import row_seed
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
+from hf_fairness.utils import in_eval
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,7 @@ def _draw(
     tokens, cache = torch.tensor(prefixes, device=device), None
     drawn = torch.full((len(prefixes), length), layout.end, device=place)
     ended = torch.zeros(len(prefixes), dtype=torch.bool, device=place)
-    model.eval()
-    with torch.inference_mode():
+    with in_eval(model), torch.inference_mode():
         for step in range(length):
             output = model(input_ids=tokens, past_key_values=cache, use_cache=True)
             cache, logits = output.past_key_values, output.logits[:, -1].to(place).double()

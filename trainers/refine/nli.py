@@ -39,7 +39,7 @@ from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.guarded import Guarded
 from hf_fairness.trainers.training.pair_training import labelled_rows
 from hf_fairness.trainers.training.settings import MethodArguments
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, in_eval
 
 logger = logging.getLogger(__name__)
 
@@ -415,14 +415,12 @@ class DevAccuracy(SentenceEvaluator):
         self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
         """The accuracy; the encoder is in eval mode meanwhile."""
-        was_training, right = self.loss.training, 0
-        self.loss.eval()
-        with torch.no_grad():
+        right = 0
+        with in_eval(self.loss), torch.no_grad():
             for start in range(0, len(self.rows), self.batch_size):
                 rows = self.rows.select(range(start, min(start + self.batch_size, len(self.rows)))).to_list()
                 features, labels = self.features(self.collate(rows))
                 right += int((self.loss.logits(features).argmax(dim=1) == labels).sum())
-        self.loss.train(was_training)
         return {"accuracy": right / len(self.rows)}
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from hf_fairness.utils import in_mode
+
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
@@ -89,9 +91,6 @@ def is_deterministic(model: SentenceTransformer, texts: list[str]) -> bool:
         key: value.to(model.device) if isinstance(value, torch.Tensor) else value
         for key, value in model.preprocess(texts).items()
     }
-    was_training = model.training
-    model.train()
-    with torch.random.fork_rng():
+    with in_mode(model, training=True), torch.random.fork_rng():
         first, second = (model(dict(features))["sentence_embedding"] for _ in range(2))
-    model.train(was_training)
     return bool(torch.allclose(first, second, atol=1e-5))

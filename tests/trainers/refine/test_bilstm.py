@@ -10,10 +10,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from hf_fairness.encoders import as_encoder, input_embeddings, iter_tokens, token_encoder
+from hf_fairness.encoders import as_encoder, input_embeddings, token_encoder
 from hf_fairness.erasure import DebiasWords
 from hf_fairness.trainers.refine.bilstm import bilstm_max, is_bilstm, measured_texts, open_word_vectors
 from support.tiny_bert import save_tiny_bert
+from tests.support.token_vectors import iter_tokens
 
 WORDS = ["a", "the", "nurse", "Mary", "she", "he", "do", "n't", "'s", "well-known", "."]
 TEXTS = ["The nurse, Mary's, don’t care.", "", "zzz qqq", "the well-known nurse", "she"]
