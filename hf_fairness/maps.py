@@ -362,19 +362,19 @@ class RowsFunction(MapFunction):
         kept = [i for i in range(len(rows)) if i not in skipped]
         made = self.process_rows([rows[i] for i in kept], [keys[i] for i in kept]) if kept else []
         results = {**{i: (self.missing(rows[i]), []) for i in gone}, **dict(zip(kept, made, strict=True))}
+        kinds = self.outputs()
         places: list[int] = []
         written: list[Row] = []
+        changed: dict[str, dict[int, Any]] = {}
         for i in range(len(rows)):
             own, extras = results[i]
-            for extra in ({}, *extras):
+            for row in (own, *({**own, **extra} for extra in extras)):
+                for name in row:
+                    if name not in kinds:
+                        changed.setdefault(name, {})[len(written)] = row[name]
                 places.append(i)
-                written.append({**own, **extra})
-        kinds = self.outputs()
+                written.append(row)
         added = {name: [row[name] for row in written] for name in kinds}
-        changed = {
-            name: {i: row[name] for i, row in enumerate(written) if name in row}
-            for name in dict.fromkeys(name for row in written for name in row if name not in kinds)
-        }
         if is_table(batch):
             return with_rows(batch, places, changed, added, kinds, self.columns)
         result: Row = {}

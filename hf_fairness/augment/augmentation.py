@@ -63,6 +63,19 @@ class _Judged(BaseSwap):
         """Values of these columns for a text that was not to be rewritten."""
         return {} if self.quality is None else {"confidence": 1.0, "rejected_reason": ""}
 
+    @property
+    def plain(self) -> bool:
+        """Whether a single text column is swapped without labels and verdicts: :meth:`written` does many at once.
+
+        A subclass that rewrites otherwise starts from :class:`BaseSwap`.
+        """
+        return len(self.columns) == 1 and self.guard is None and self.quality is None
+
+    def written(self, rows: Sequence[Texts]) -> tuple[list[str], list[str]]:
+        """The counterfactual of each row, and its edits as a column has them."""
+        engine = engine_for(self.attribute, self.names)
+        return engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
+
     def judged(self, rows: Sequence[Texts]) -> list[tuple[list[str], list[Edit], Row]]:
         """The counterfactual of each column of several rows, all edits, and the verdict."""
         swapped = [self.swap(texts) for texts in rows]
@@ -146,15 +159,10 @@ class CounterfactualSwap(_Judged):
         return result
 
     def process_columns(self, rows: Sequence[Texts], keys: Sequence[str]) -> dict[str, list[Any]]:
-        """The same by column; for a single text column without labels and verdicts the engine writes whole columns.
-
-        A subclass that rewrites otherwise starts from :class:`BaseSwap`.
-        """
-        if len(self.columns) > 1 or self.guard is not None or self.quality is not None:
+        """The same by column."""
+        if not self.plain:
             return super().process_columns(rows, keys)
-        engine = engine_for(self.attribute, self.names)
-        texts, edits = engine.swap_all([text for (text,) in rows], self._targets, self.tagger)
-        return {f"{self.column}{self.suffix}": texts, "edits": edits}
+        return dict(zip((f"{self.column}{self.suffix}", "edits"), self.written(rows), strict=True))
 
 
 class CounterfactualAugmentation(_Judged, RowsFunction):
@@ -199,6 +207,12 @@ class CounterfactualAugmentation(_Judged, RowsFunction):
 
     def process_rows(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[tuple[Row, list[Row]]]:
         """The values of each row, and its counterfactual row, if it has one."""
+        if self.plain:
+            own, mark = self.unchanged(), {"counterfactual": True}
+            swapped = zip(*self.written(rows), strict=True)
+            return [
+                (own, [{self.column: new, "edits": edits, **mark}] if edits != "[]" else []) for new, edits in swapped
+            ]
         result: list[tuple[Row, list[Row]]] = []
         for texts, (new, edits, verdict) in zip(rows, self.judged(rows), strict=True):
             own = self.unchanged()

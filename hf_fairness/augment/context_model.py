@@ -217,7 +217,7 @@ class ContextModel:
             close: sum([self._lists.get(name + close, 0) for name in kinds(token)]) for close in _CLOSES
         }  # by what stands after it
         rows = (*self._rows(word, "w+1 w+2", "w+1 k+2"), *self._rows(kind, "k+1 k+2"))
-        return self._alone("+1", seen), kind, closed, *rows
+        return self._alone("+1", seen), kind, closed, sum(closed.values()) / len(closed), *rows
 
     def _tell_second(self, token: str) -> tuple[float, str, str]:
         seen = views(token, self._classes)
@@ -229,7 +229,7 @@ class ContextModel:
         first, second, _ = after
         a, w_w1, w_k1, w_w2, w_k2, w_c, k_w1, k_k1, k_kk, verbs = self._last(last)
         b, w_w = self._earlier(earlier)
-        c, kind, closed, w1_w2, w1_k2, k1_k2 = self._next(first)
+        c, kind, closed, _, w1_w2, w1_k2, k1_k2 = self._next(first)
         d, other, close = self._second(second)
         total = self._bias + self._capital.get(capital, 0) + a + b + c + d + closed[close]
         total += w_w1.get(first, 0) + w_k1.get(kind, 0) + w_w2.get(second, 0) + w_k2.get(other, 0)
@@ -252,17 +252,20 @@ class ContextModel:
             after: what stands after it.
             small: whether the place itself begins with a small letter.
         """
-        last, first = _back(before)[:1] or (START,), _parts(after)[:1]
-        if not first or END in (*last, *first) or (last[0], first[0]) in _PAIRS:
+        behind, ahead = _back(before), _parts(after)
+        if not ahead:
             return None
-        if first[0][0].isalnum() and verb_lists(last[0]):
+        last, first = behind[0] if behind else START, ahead[0]
+        if first == END or last == END or (last, first) in _PAIRS:
             return None
-        capital = str(int(after[0].isupper())) if small else ""
-        a, w_w1, w_k1, _, _, w_c, k_w1, k_k1, *_ = self._last(last[0])
-        c, kind, closed, *_ = self._next(first[0])
-        total = self._bias + self._capital.get(capital, 0) + a + c + sum(closed.values()) / len(closed)
-        total += w_w1.get(first[0], 0) + w_k1.get(kind, 0) + w_c.get(capital, 0)
-        total += k_w1.get(first[0], 0) + k_k1.get(kind, 0)
+        a, w_w1, w_k1, _, _, w_c, k_w1, k_k1, _, verbs = self._last(last)
+        if verbs and first[0].isalnum():
+            return None
+        capital = ("1" if after[0].isupper() else "0") if small else ""
+        c, kind, _, mean, *_ = self._next(first)
+        total = self._bias + self._capital.get(capital, 0) + a + c + mean
+        total += w_w1.get(first, 0) + w_k1.get(kind, 0) + w_c.get(capital, 0)
+        total += k_w1.get(first, 0) + k_k1.get(kind, 0)
         return 1 / (1 + math.exp(-total)) if abs(total) > _ENOUGH else None
 
     def chance(self, around: Surroundings) -> float:

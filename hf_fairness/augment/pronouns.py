@@ -71,10 +71,10 @@ def resolve(text: str, start: int, end: int, cells: frozenset[str]) -> tuple[str
     model, first = _model(cells)
     if model is None:
         return min(cells), 1 / len(cells)
-    attached = _ATTACHED.match(text, end) if text[end : end + 1] in _JOINING else None
+    follower = text[end : end + 1]
+    attached = _ATTACHED.match(text, end) if follower in _JOINING else None
     if attached:  # her-self, her's
         return DETERMINER if OBJECT not in cells or (attached[1] or "").lower() == "s" else OBJECT, SHOWN
-    follower = text[end : end + 1]
     if follower == " " or follower in _ENDS:
         before = text[max(0, start - _NEAR) : start].rstrip(" ").rpartition(" ")[2]
         after = text[end + (follower == " ") : end + _NEAR].partition(" ")[0]

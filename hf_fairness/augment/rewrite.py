@@ -137,15 +137,15 @@ def variants_with_edits(
     tagger: Tagger | None = None,
 ) -> tuple[dict[str, str], list[Edit]]:
     """Every variant of a text by name (the groups, then ``"neutral"``), and the edits of all of them."""
-    engine = engine_for(attribute, names)
+    engine, groups = engine_for(attribute, names), attribute.group_names
     found = engine.find(text, tagger)
-    outputs = (*attribute.group_names, NEUTRAL)
+    outputs = (*groups, NEUTRAL)
     if not found[0]:
         return dict.fromkeys(outputs, text), []
     variants: dict[str, str] = {}
     edits: list[Edit] = []
     for output in outputs:
-        targets = dict.fromkeys(attribute.group_names, output)
+        targets = dict.fromkeys(groups, output)
         variants[output], changed = engine.render(text, found, targets, forms, plural)
         edits += changed
     return variants, edits

@@ -129,10 +129,13 @@ class GroupVariants(Transform):
         groups = [f"{self.prefix}{name}" for name in self.attribute.group_names]
         return {f"{self.prefix}{GROUPS_COLUMN}": json.dumps(groups)}
 
-    def rewrite(self, texts: Texts, key: str) -> Row:
-        """The added columns of one row."""
-        variants, edits = variants_with_edits(texts[0], self.attribute, names=self.names, tagger=self.tagger)
-        row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
-        row[f"{self.prefix}has_terms"] = bool(edits)
-        row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"
-        return {**row, **self.constants()}
+    def process(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[Row]:
+        """The added columns of several rows."""
+        constants, added = self.constants(), list[Row]()
+        for texts in rows:
+            variants, edits = variants_with_edits(texts[0], self.attribute, names=self.names, tagger=self.tagger)
+            row: Row = {f"{self.prefix}{name}": variant for name, variant in variants.items()}
+            row[f"{self.prefix}has_terms"] = bool(edits)
+            row[f"{self.prefix}edits"] = dump_edits(edits) if edits else "[]"
+            added.append({**row, **constants})
+        return added

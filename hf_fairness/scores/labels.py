@@ -30,13 +30,14 @@ def as_labels(values: Labels, name: str, *, n: int | None = None) -> NDArray[Any
     Raises:
         ValueError: no rows, another number of rows, NaN or None, numbers that are not whole (probabilities).
     """
-    column = plain(values)
-    if not isinstance(column, list | tuple | range):
-        column = list(column) if hasattr(column, "__iter__") and not isinstance(column, str | bytes) else None
-    if not column:
+    column = _column(values)
+    if column is None or not len(column):
         raise ValueError(f"{name} must hold one label per row; got shape {np.asarray(values).shape}.")
     if n is not None and len(column) != n:
         raise ValueError(f"{name} needs one entry per row: got {len(column)} for {n} rows.")
+    array = _at_once(column)
+    if array is not None:
+        return array
     labels = read_keys(column, len(column), name)
     if any(isinstance(label, tuple) for label in labels):
         raise ValueError(f"{name} must hold one label per row; got shape {np.asarray(values).shape}.")
@@ -44,14 +45,38 @@ def as_labels(values: Labels, name: str, *, n: int | None = None) -> NDArray[Any
     wrong = next((label for label in numbers if isinstance(label, float) and not label.is_integer()), None)
     if wrong is not None:
         raise ValueError(f"{name} must be labels, not probabilities; got {wrong}. Compare them with a threshold.")
-    array = np.empty(len(labels), dtype=object)
     if len(numbers) < len(labels):
-        array[:] = [label if isinstance(label, str) else str(label) for label in labels]
-        return array
+        return _objects([label if isinstance(label, str) else str(label) for label in labels])
     whole = [int(label) for label in numbers]
-    if max(map(abs, whole)) < 2**63:
-        return np.array(whole, dtype=np.int64)
-    array[:] = whole
+    return np.array(whole, dtype=np.int64) if max(map(abs, whole)) < 2**63 else _objects(whole)
+
+
+def _column(values: Any) -> Any:
+    """The labels as something with a length; None where there is no row."""
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biu":
+        return values
+    column = plain(values)
+    if isinstance(column, list | tuple | range):
+        return column
+    return list(column) if hasattr(column, "__iter__") and not isinstance(column, str | bytes) else None
+
+
+def _at_once(column: Any) -> NDArray[Any] | None:
+    """Labels that need no look at each: all texts, or all whole numbers that int64 can hold; None for any others."""
+    numbers = isinstance(column, np.ndarray)
+    kinds = {int} if numbers else set(map(type, column))
+    if kinds == {str}:
+        return _objects(column)
+    if kinds <= {int, bool}:
+        low, high = (column.min(), column.max()) if numbers else (min(column), max(column))
+        if int(low) > -(2**63) and int(high) < 2**63:
+            return np.array(column, dtype=np.int64)
+    return None
+
+
+def _objects(labels: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
     return array
 
 
@@ -98,12 +123,13 @@ def group_index(groups: Labels, n: int, name: str = "groups") -> tuple[list[str]
     Raises:
         ValueError: not one group per row, a row without a group, fewer than two groups.
     """
-    labels = [str(label) for label in as_labels(groups, name, n=n).tolist()]
-    names = sorted(set(labels))
+    labels = as_labels(groups, name, n=n).tolist()
+    spelled = {str(label): label for label in set(labels)}
+    names = sorted(spelled)
     if len(names) < 2:
         raise ValueError(f"{name} must hold at least two groups to compare; got {names[0]!r} alone.")
-    place = {group: number for number, group in enumerate(names)}
-    return names, np.array([place[label] for label in labels], dtype=np.intp)
+    place = {spelled[group]: number for number, group in enumerate(names)}
+    return names, np.fromiter(map(place.__getitem__, labels), dtype=np.intp, count=n)
 
 
 def as_probabilities(values: ArrayLike, name: str, n: int) -> Floats:

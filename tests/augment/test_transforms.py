@@ -305,6 +305,17 @@ def test_a_tagger_settles_what_the_rules_leave_open():
     assert Hasher.hash(tagged) != Hasher.hash(CounterfactualSwap("t"))
 
 
+def test_cda_of_whole_columns_is_that_of_one_row_after_the_other(monkeypatch):
+    texts = [*TEXTS[:6], None, "He (or she) told his/her aunts' s/he-friend an actor's story.", "The ladies' room"]
+    batch = {"text": texts, "label": list(range(len(texts)))}
+    with pytest.warns(FairnessWarning, match="rows without a text"):
+        together = CounterfactualAugmentation("text")(batch)
+    monkeypatch.setattr(CounterfactualAugmentation, "plain", False)
+    with pytest.warns(FairnessWarning, match="rows without a text"):
+        assert CounterfactualAugmentation("text")(batch) == together
+    assert together["counterfactual"].count(True) == 5
+
+
 def test_draws_are_those_of_the_first_release():
     texts = [f"He has {i} cups." for i in range(12)]
     drawn = CounterfactualSubstitution("t", seed=3)({"t": texts})["substituted"]

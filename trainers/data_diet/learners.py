@@ -43,7 +43,9 @@ def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, 
     """Scores of the factual examples, for every seed averaged over short runs of its own.
 
     The runs are trained on the factual examples with the schedule of a whole training. GE, EL2N and GraNd are
-    those after ``score_after_epochs`` epochs; forgetting counts over all epochs.
+    those after ``score_after_epochs`` epochs; forgetting counts over all epochs. No step of training can give GraNd on
+    its way: each batch of an epoch meets other weights, so that the norms would be of as many models, and whole models
+    are trained with dropout. A pass after the epoch gives it, of heads without any gradient (:meth:`.Heads.grand`).
 
     Args:
         learner: trains the runs.
@@ -267,26 +269,25 @@ class FullLearner:
 
     def score(self, runs: Sequence[int]) -> dict[str, Floats]:
         """The same as :meth:`HeadLearner.score`, of a single run."""
-        train, a, correct, found = self.diet.train, self.arguments, [], {}
+        train, a, correct, found = self.diet.train, self.arguments, list[NDArray[np.bool_]](), dict[str, Floats]()
         table = Dataset.from_dict(
             {"text": train.texts, "text_counterfactual": train.counterfactuals, "label": train.labels}
         )
-        tokenizer = find_tokenizer(a.model_name_or_path)
+        tokenizer, pairs = find_tokenizer(a.model_name_or_path), read_pairs(table)
 
         def look(model: Any) -> None:
-            correct.append(self._logits(model, tokenizer, train.texts).argmax(axis=-1) == train.labels)
-            if len(correct) == a.score_after_epochs:
-                found.update(
-                    importance.example_scores(
-                        model,
-                        table,
-                        read_pairs(table),
-                        names=("ge", "el2n", "grand"),
-                        batch_size=a.per_device_train_batch_size,
-                        tokenizer=tokenizer,
-                        show_progress=False,
-                    )
-                )
+            names = ("ge", "el2n", "grand") if len(correct) + 1 == a.score_after_epochs else ()
+            scores = importance.example_scores(
+                model,
+                table,
+                pairs,
+                names=(*names, "correct"),
+                batch_size=a.per_device_train_batch_size,
+                tokenizer=tokenizer,
+                show_progress=False,
+            )
+            correct.append(scores.pop("correct").astype(bool))
+            found.update(scores)
 
         self._train(np.arange(self.diet.n), runs[0], look)
         found["forgetting"] = forgetting(np.stack(correct))
