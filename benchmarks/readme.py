@@ -1,4 +1,4 @@
-"""Every generated table, written from the results files: `python -m benchmarks.readme` puts them in place.
+"""Every generated table and picture, made of the results files: `python -m benchmarks.readme` puts them in place.
 
 A table stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`: one result per method in the README, all others in
 `benchmarks/README.md`. What is around them is written by hand and left as it is.
@@ -19,11 +19,13 @@ from benchmarks import (
     engines,
     gfst_cell,
     gfst_news,
+    hot_paths,
     ibadr_quality,
     ibadr_sick,
     interval_coverage,
     refine_planted,
     refine_quality,
+    scaling,
     swap_exam,
     swap_quality,
 )
@@ -139,12 +141,20 @@ def _times(value: float) -> str:
 
 
 def scaling_table(results: Mapping[str, Any]) -> str:
-    """Exponents of time and memory of each case, over all sizes and over the two largest."""
-    rows = [["what", "over", "largest size", "time", "two largest", "memory", "two largest"]]
+    """Exponents of time and memory of each case, over all sizes and over the two largest; what misses its bar."""
+    rows = [["what", "over", "sizes", "time", "two largest", "memory", "two largest"]]
     for name, case in results.items():
-        exponents = [case[f"{cost}_exponent{part}"] for cost in ("time", "memory") for part in ("", "_last")]
-        rows.append([name, case["over"], f"{case['sizes'][-1]:,}", *(f"{value:.2f}" for value in exponents)])
-    return markdown_table(rows, trusted=True)
+        exponents = [_growth(case, cost, part) for cost in ("time", "memory") for part in ("", "_last")]
+        rows.append([name, case["over"], f"{case['sizes'][0]:,} to {case['sizes'][-1]:,}", *exponents])
+    missed = [f"- {line}" for line in scaling.misses(results)]
+    return "\n".join([markdown_table(rows, trusted=True), "", *(missed or ["No case misses a bar."])])
+
+
+def _growth(case: Mapping[str, Any], cost: str, part: str) -> str:
+    """An exponent, with the least and the greatest of the rounds where there are some."""
+    interval = case.get(f"{cost}_interval{part}")
+    ends = " [{:.2f}, {:.2f}]".format(*interval) if interval else ""
+    return f"{case[f'{cost}_exponent{part}']:.2f}{ends}"
 
 
 def diet_table(results: Mapping[str, Any]) -> str:
@@ -408,6 +418,7 @@ def tables() -> dict[str, str]:
         ("compare", "compare_quality", compare_quality.table, f"{NOT_RUN} an hour of two cores."),
         ("compare_planted", "compare_planted", compare_planted.table, f"{NOT_RUN} half an hour of one core."),
         ("engines", "engines", engines.table, f"{NOT_RUN} ten minutes of two cores."),
+        ("hot_paths", "hot_paths", hot_paths.table, f"{NOT_RUN} five minutes of one core."),
         ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
         ("refine", "refine_quality", refine_quality.table, f"{NOT_RUN} half an hour of one core."),
         ("refine_real", "refine_real", refine_planted.real_table, f"{NOT_RUN} half an hour of one core."),
@@ -433,3 +444,5 @@ def fill(text: str, tables: Mapping[str, str]) -> str:
 if __name__ == "__main__":
     for page in PAGES:
         atomic_write_text(page, fill(page.read_text(encoding="utf-8"), tables()))
+    for part, picture in scaling.pictures(read_record(RESULTS / "scaling.json")["results"]).items():
+        atomic_write_text(RESULTS / f"scaling_{part}.svg", picture)

@@ -189,6 +189,23 @@ def test_a_subject_beside_another_library_does_what_it_does(name: str) -> None:
     assert row["ratio"]["median"] > 0
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("ge_scoring", "GE, BERT-tiny"),
+        ("ge_scoring", "EL2N, BERT-tiny"),
+        ("grand_scoring", "BERT-tiny, beside torch.func"),
+        ("grand_heads", "BERT-tiny"),
+    ],
+)
+def test_scores_of_examples_are_those_of_their_definitions(name: str, size: str) -> None:
+    subject = next(each for each in runner.discover() if each.name == name)
+    assert size in subject.sizes
+    (difference,) = subject.check(subject.state(size, quick=True)).values()
+    assert 0 < difference < 1e-4
+
+
 def test_bad_declarations_are_refused() -> None:
     for bar in (0, {}, {"small": 1.0, "large": 0.0}):
         with pytest.raises(ValueError, match="bar must be a positive ratio"):
