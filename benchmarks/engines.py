@@ -58,6 +58,7 @@ CONFIG: dict[str, Any] = {
         "hf_fairness/cli/augment_parts.py",
         "hf_fairness/cli/augment_ray.py",
         "hf_fairness/cli/shards.py",
+        "hf_fairness/cli/unfinished.py",
         "hf_fairness/augment/*.py",
         "hf_fairness/filters/source.py",
         "hf_fairness/filters/drops.py",
@@ -122,19 +123,22 @@ def datasets_map(functions: Steps, source: Path, output: Path, processes: int | 
 
 def shards(functions: Steps, source: Path, output: Path, number: int = 1) -> None:
     """All shards of ``--num_shards``, one after the other and the last one first."""
-    from hf_fairness.cli.shards import Part, Shards
+    from hf_fairness.cli.shards import Shards
 
     with tempfile.TemporaryDirectory() as cache:
         rows = _rows(source, cache)
         job = Shards(output, rows, number, file=lambda i: f"data/{i:05d}.parquet", record="record.json", settings={})
+
+        def fill(path: Path, index: int) -> dict[str, Any]:
+            _mapped(job.part(index), functions).to_parquet(path)
+            return {}
+
+        def finish(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+            (output / "record.json").write_text(json.dumps({"shards": plan}))
+            return {}
+
         for index in reversed(range(number)):
-            job.run(
-                index,
-                lambda index=index: Part(_mapped(job.part(index), functions), {}, {}),  # type: ignore[misc]
-                lambda told, plan: (output / "record.json").write_text(json.dumps({"shards": plan})),
-                check=lambda: None,
-                overwrite=False,
-            )
+            job.run(index, partial(fill, index=index), finish, check=lambda: None, overwrite=False)
 
 
 class Chain(TableFunction):
@@ -153,8 +157,9 @@ class Chain(TableFunction):
 def ray_workers(functions: Steps, source: Path, output: Path) -> None:
     """What ``--engine ray`` does, with two workers; a model is opened in each."""
     from hf_fairness.cli.augment_methods import AugmentArguments
-    from hf_fairness.cli.augment_parts import MapStep, Writer
-    from hf_fairness.cli.augment_ray import Engine, corpus, finished
+    from hf_fairness.cli.augment_parts import MapStep
+    from hf_fairness.cli.augment_ray import Engine, corpus
+    from hf_fairness.cli.unfinished import Unfinished
     from hf_fairness.measure import BiasScore
 
     with_model = any(isinstance(function, BiasScore) for function in functions)
@@ -162,9 +167,8 @@ def ray_workers(functions: Steps, source: Path, output: Path) -> None:
     files = [str(path) for path in sorted(source.glob("*.parquet"))]
     with Engine(2, 0, "local") as engine:
         _, parts = corpus(engine, "parquet", files, arguments, output / "state", with_model)
-        places = [str(output / "data" / f"{part.place:05d}.parquet") for part in parts]
-        notes = [str(output / "notes" / f"{part.place:05d}.json") for part in parts]
-        finished(engine, Writer(None, MapStep(Chain(functions), 1000, with_model), places, notes), parts)
+        unfinished = Unfinished(output / "data", output / "notes", "{:05d}.parquet".format, {})
+        engine.write(MapStep(1000, function=Chain(functions), opens_model=with_model), parts, unfinished)
 
 
 @contextlib.contextmanager
@@ -179,7 +183,7 @@ def started(engine: str) -> Iterator[None]:
     from hf_fairness.cli.augment_ray import Engine
 
     with Engine(2, 0, "local") as cluster:
-        cluster.tell(lambda part: iter([pa.table({"n": [part.place]})]), [Part(i, "", 0, 0, 0) for i in range(8)])
+        cluster.tell(lambda part: iter([pa.table({"n": [part.place]})]), [Part(i, "") for i in range(8)])
         yield
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,8 @@ from hf_fairness.cli.augment_methods import (
 )
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
-from hf_fairness.cli.shards import SHARDS, Part, Shards, add_up
+from hf_fairness.cli.shards import SHARDS, Shards
+from hf_fairness.cli.unfinished import add_up
 from hf_fairness.maps import MISSING
 from hf_fairness.publishing import CARD, folder_files, publish, write_splits
 from hf_fairness.results import columns
@@ -98,84 +99,93 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         )
     options = chosen_options(arguments, groups)
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
+    check = partial(_check_output, output, arguments)
     if arguments.num_shards is not None:
-        return _shard(output, _job(arguments, options), repository)
+        return _shard(output, _job(arguments, options), repository, check)
     if arguments.engine == RAY:
         from hf_fairness.cli.augment_ray import on_ray
 
         finish = partial(_complete, repository=repository)
-        counts = on_ray(
-            arguments, options, partial(_job, arguments, options), finish, partial(_check_output, output, arguments)
-        )
-        _show(counts, output, "data")
+        counts, data = on_ray(arguments, options, partial(_job, arguments, options), finish, check), "data"
     else:
-        with atomic_folder(output, replace=True, check=lambda: _check_output(output, arguments)) as folder:
-            counts = _write(folder, _job(arguments, options), repository)
-        _show(counts, output, data_file(arguments.split))
-    if repository is not None:
-        print(_push(output, arguments, repository))
+        with atomic_folder(output, replace=True, check=check) as folder:
+            job = _job(arguments, options)
+            rows = job.method.run(job)
+            write_splits(folder, {arguments.split: rows})
+            counts, data = _complete(folder, job, outcome(job, rows), repository), data_file(arguments.split)
+    _show(counts, output, data, arguments, repository)
     return counts
 
 
-def _job(arguments: AugmentArguments, options: Mapping[str, Any], rows: Dataset | None = None) -> Job:
+def _job(
+    arguments: AugmentArguments,
+    options: Mapping[str, Any],
+    rows: Dataset | None = None,
+    kind: Callable[..., Job] = Job,
+    **more: Any,
+) -> Job:
+    """The method on the rows that the command names, or on others."""
     if rows is None:
         rows = open_rows(arguments)
         rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
-    return Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
+    return kind(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments, **more)
 
 
-def _show(counts: Mapping[str, Any], output: Path, data: str) -> None:
+def _show(
+    counts: Mapping[str, Any], output: Path, data: str, arguments: AugmentArguments, repository: str | None
+) -> None:
+    """Print the counts and where the data lies; push if asked to."""
     from hf_fairness.report.dataset_card import flat_counts
 
     print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
     print(f"\n{'data':>10}  {output / data}\n{'card':>10}  {output / CARD}")
+    if repository is not None:
+        print(_push(output, arguments, repository))
 
 
-def _shard(output: Path, job: Job, repository: str | None) -> dict[str, Any]:
+def _shard(output: Path, job: Job, repository: str | None, check: Callable[[], None]) -> dict[str, Any]:
     """Write one shard, and where no other is missing what belongs to all; returns their counts, or none yet."""
     from hf_fairness.report.dataset_card import data_file
 
     arguments, number, index = job.arguments, job.arguments.num_shards or 1, job.arguments.shard_index or 0
+    file = partial(data_file, arguments.split, number=number)
+    wanted = settings(arguments, job.options, job.columns)
+    shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=wanted)
+    part = replace(job, rows=shards.part(index), facts={})
 
-    def file(place: int) -> str:
-        return data_file(arguments.split, place, number)
-
-    shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=_settings(job))
-    part = replace(job, rows=shards.part(index))
-    counts: dict[str, Any] = {}
-
-    def make() -> Part:
+    def fill(path: Path) -> dict[str, Any]:
         rows = part.method.run(part)
-        tally, example = outcome(part, rows)
-        told = {"tally": tally, "example": example if arguments.card_examples else {}, "facts": part.facts}
-        return Part(rows, told, part.files)
+        rows.to_parquet(path)
+        _write_files(output, part)
+        return add_up([outcome(part, rows), {"facts": part.facts}])
 
-    def finish(told: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> None:
-        whole = add_up(told)
-        job.facts.update(whole["facts"], shards=plan)
-        counts.update(_complete(output, job, whole["tally"], whole["example"], repository))
-        _show(counts, output, file(0).replace("00000", "*", 1))
-        if repository is not None:
-            print(_push(output, arguments, repository))
+    def finish(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+        job.facts["shards"] = plan
+        counts = _complete(output, job, told, repository)
+        _show(counts, output, file(0).replace("00000", "*", 1), arguments, repository)
+        return counts
 
-    shards.run(index, make, finish, check=lambda: _check_output(output, arguments), overwrite=arguments.overwrite)
+    counts = shards.run(index, fill, finish, check=check, overwrite=arguments.overwrite)
     missing = len(shards.missing())
     print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; {missing} are missing" * bool(missing))
     return counts
 
 
-def _settings(job: Job) -> dict[str, Any]:
+def settings(
+    arguments: AugmentArguments, options: Mapping[str, Any], text_column: Sequence[str] | None
+) -> dict[str, Any]:
     """All that decides about a row, beside the rows; of files and folders that options name their content."""
     from hf_fairness.runs import content_key
 
-    options = {
+    given = {
         name: content_key(Path(value)) if isinstance(value, str) and Path(value).exists() else value
-        for name, value in job.options.items()
+        for name, value in options.items()
         if name not in _HOW
     }
-    version = [package_versions(("hf-fairness",)), getattr(job.method.load(), "version", 1)]
-    read = {"text_column": list(job.columns), "on_missing": job.arguments.on_missing}
-    return {"method": job.arguments.method, **read, **options, "version": version}
+    method = METHODS[arguments.method].load()
+    read = {"text_column": text_column, "on_missing": arguments.on_missing}
+    version = [package_versions(("hf-fairness",)), getattr(method, "version", 1)]
+    return {"method": arguments.method, **read, **given, "version": version}
 
 
 def _columns(rows: Dataset, arguments: AugmentArguments, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -206,29 +216,27 @@ def _check_output(output: Path, arguments: AugmentArguments) -> None:
         raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
-def _write(folder: Path, job: Job, repository: str | None) -> dict[str, Any]:
-    """Carry out the method, write rows, card and record; returns the counts."""
-    arguments, rows = job.arguments, job.method.run(job)
-    if len(rows) == 0:
-        raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
-    tally, example = outcome(job, rows)
-    write_splits(folder, {arguments.split: rows})
+def _write_files(folder: Path, job: Job) -> None:
+    """Write what belongs beside the rows, and is the same whoever writes it."""
     for name, write in job.files.items():
-        write(folder / name)
-    return _complete(folder, job, tally, example, repository)
+        if not (folder / name).exists():
+            write(folder / name)
 
 
-def _complete(
-    folder: Path, job: Job, tally: Mapping[str, Any], example: Mapping[str, str], repository: str | None
-) -> dict[str, Any]:
-    """Write the card, and the record last; returns the counts."""
-    from hf_fairness.runs import atomic_write_json, atomic_write_text
+def _complete(folder: Path, job: Job, told: Mapping[str, Any], repository: str | None) -> dict[str, Any]:
+    """Write what belongs to all rows, the record last; returns the counts."""
+    from hf_fairness.runs import atomic_write_json, atomic_write_text, discard
 
-    counts = told_counts(tally)
+    if not told["tally"]["rows out"]:
+        discard(folder)
+        raise ValueError(f"Method {job.arguments.method} left no row of {job.arguments.dataset}: nothing was written.")
+    _write_files(folder, job)
+    job.facts = add_up([job.facts, told["facts"]])
+    counts = told_counts(told["tally"])
     without = ("hub_token", "shard_index")
     asked = {name: value for name, value in asdict(job.arguments).items() if value is not None and name not in without}
     record = {"arguments": asked, "options": _stated(job), "counts": counts, **job.facts}
-    atomic_write_text(folder / CARD, str(_card(job, counts, example, repository)))
+    atomic_write_text(folder / CARD, str(_card(job, counts, told["example"], repository)))
     atomic_write_json(folder / RECORD, json.loads(json.dumps(record, default=str)))
     return counts
 
@@ -313,7 +321,7 @@ _BECAUSE, _LEFT = "rejected because", "left as idioms, things or names"
 _EXAMPLE = 400
 
 
-def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], dict[str, str]]:
+def outcome(job: Job, result: Dataset, first: int = 0) -> dict[str, Any]:
     """Count what a method did, and choose an example.
 
     Args:
@@ -322,8 +330,8 @@ def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], 
         first: number of the first row before in the whole data set.
 
     Returns:
-        What was counted, in the order to show, in whole numbers that add up over parts of a data set; and one row
-        before and after, empty where no row was rewritten.
+        ``tally``: what was counted, in the order to show, in whole numbers that add up over parts of a data set;
+        ``example``: one row before and after, empty where no row was rewritten; ``facts``: what the job counts.
     """
     rewritten, n_in, n_out = _rewritten(job, result), len(job.rows), len(result)
     n_added = sum(rewritten) if job.method.added else max(0, n_out - n_in)
@@ -338,7 +346,9 @@ def outcome(job: Job, result: Dataset, first: int = 0) -> tuple[dict[str, Any], 
     if "attribute" in job.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
     place = next((place for place, reason in enumerate(reasons) if rewritten[place] and not reason), None)
-    return counts, {} if place is None else _example(job, result, place, rewritten, first)
+    example = {} if place is None else _example(job, result, place, rewritten, first)
+    facts = {name: count(job.rows, first) for name, count in job.counts.items()}
+    return {"tally": counts, "example": example, "facts": facts}
 
 
 def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -113,6 +113,8 @@ class Job:
         options: the options that the method takes and that were given.
         arguments: those of the command.
         facts: what a run has to tell beside its rows.
+        counts: what it has to tell of rows before, in numbers that add up: name of the fact -> what counts it, given
+            some rows and the number of the first of them.
         files: what is written beside them: name -> what writes it.
     """
 
@@ -122,6 +124,7 @@ class Job:
     options: Mapping[str, Any]
     arguments: AugmentArguments
     facts: dict[str, Any] = field(default_factory=dict)
+    counts: dict[str, Callable[[Dataset, int], Mapping[str, int]]] = field(default_factory=dict)
     files: dict[str, Callable[[Path], object]] = field(default_factory=dict)
 
     def map(self, function: Any, what: str) -> Dataset:
@@ -216,16 +219,20 @@ def _distilled(job: Job, model: str, options: dict[str, Any]) -> BiasTable:
 def _by_table(job: Job, table: BiasTable) -> Dataset:
     """Scores by a table; what it is and how many words it lacks is told."""
     from hf_fairness.measure.encoder.bias_table import DistilledBiasScore
+
+    job.facts["distilled"] = {"tables": [table.card]}
+    job.counts["distilled"] = partial(_looked_up, columns=job.columns, table=table)
+    return job.map(DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing), "Scoring")
+
+
+def _looked_up(rows: Dataset, first: int, columns: Sequence[str], table: BiasTable) -> dict[str, int]:
+    """How many words the first texts of a data set have, and how many of them the table lacks."""
     from hf_fairness.utils import is_missing
 
-    some = job.rows.select(range(min(len(job.rows), LOOKED_UP)))
-    texts = [text for column in job.columns for text in some[column] if isinstance(text, str) and not is_missing(text)]
-    job.facts["distilled"] = {"tables": [table.card]}
-    if texts:  # on a cluster no row is here
-        numbers, _ = table.numbers(texts)
-        lacking = int((numbers >= len(table.words)).sum())
-        job.facts["distilled"] |= {"words looked up": len(numbers), "not in the table": lacking}
-    return job.map(DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing), "Scoring")
+    some = rows.select(range(max(0, min(len(rows), LOOKED_UP - first))))
+    texts = [text for column in columns for text in some[column] if isinstance(text, str) and not is_missing(text)]
+    numbers, _ = table.numbers(texts)
+    return {"words looked up": len(numbers), "not in the table": int((numbers >= len(table.words)).sum())}
 
 
 def _pairs(given: str, attribute: str) -> Any:

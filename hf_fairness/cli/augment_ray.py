@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -25,56 +26,45 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hf_fairness.cli.augment import settings
 from hf_fairness.cli.augment_methods import METHODS, OPEN_MODELS, AugmentArguments, Job, asked
 from hf_fairness.cli.augment_parts import (
     MADE,
     BalanceStep,
+    Cell,
     CompensateStep,
     MapStep,
     Part,
     ScoreStep,
     Step,
-    SubtractStep,
-    Writer,
-    as_part,
     as_rows,
-    fields_of,
     pieces,
+    write_part,
 )
-from hf_fairness.cli.shards import add_up
+from hf_fairness.cli.unfinished import Unfinished, add_up, as_json
 from hf_fairness.refine.balancing import check_cells, check_method, draws, rows_of_cells
 from hf_fairness.refine.percentile import between, rank
 from hf_fairness.report.dataset_card import data_file
-from hf_fairness.runs import (
-    atomic_file,
-    atomic_write_json,
-    claim,
-    commit_folder,
-    content_key,
-    discard,
-    remove_left_overs,
-)
+from hf_fairness.runs import atomic_file, claim, commit_folder, content_key, discard, remove_left_overs
 from hf_fairness.sources import files_of_split, read_file
 from hf_fairness.utils import FairnessWarning, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 #: Folder, in that of the unfinished output, of what is needed to go on.
 STATE = ".unfinished"
 #: Files that a corpus is cut into unless told otherwise, and their fewest and most rows: without a model, and with one.
 _FILES, _ROWS = 64, {False: (10_000, 1_000_000), True: (500, 50_000)}
+#: Options of the command that decide, beside the settings, which rows are read and where they are cut.
+_CUT = ("dataset_config", "dataset_split", "max_rows", "rows_per_file")
 #: Bits of a score that one pass over all scores settles.
 _BITS = 16
-
-#: Columns of what a worker tells of the cells of a part: a value, a group, and rows with both; none of a group alone.
-_CELLS = ("value", "group", "n")
+#: Seconds within which a cluster must answer.
+_ANSWER = 25
 #: Rows whose texts one worker compares.
 _COMPARED = 5_000_000
 
-#: Values, and how many there are of each.
-Histogram = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 #: What a worker does with a part: tables of what there is to tell.
 Telling = Callable[[Part], "Iterator[pa.Table]"]
 
@@ -91,8 +81,9 @@ def on_ray(
     Args:
         arguments: of the command.
         options: of the method.
-        make: makes a job of a data set, of which it is given the columns without a row.
-        finish: writes card and record into a folder, given the job, its counts and an example; returns the counts.
+        make: makes a job of a data set, of which it is given the columns without a row, and of what else the class of
+            the job takes.
+        finish: writes card and record into a folder, given the job and what its parts told; returns the counts.
         check: raises where the output may not be written.
 
     Returns:
@@ -109,76 +100,44 @@ def on_ray(
         check()
         kind, files = files_of_split(arguments.dataset, arguments.dataset_config, arguments.dataset_split)
         work = target.with_name(f".{target.name}.unfinished")
-        _take_up(work, _key(arguments, options, files), arguments.overwrite)
+        file = partial(data_file, arguments.split)
+        unfinished = Unfinished(work, work / STATE, file, _plan(arguments, options, files))
+        unfinished.take_up(arguments.overwrite, check)
         try:
             with Engine.of(arguments) as engine:
                 rows, parts = corpus(engine, kind, files, arguments, work / STATE, bool(OPEN_MODELS & {*options}))
-                job = RayJob.of(make(rows), engine, parts, work)
+                unfinished.file = partial(file, number=len(parts))
+                job: Any = make(rows, RayJob, engine=engine, parts=parts, unfinished=unfinished)
                 told = job.write(job.method.run(job))
-            if not told["tally"]["rows out"]:
-                discard(work)
-                raise ValueError(f"Method {arguments.method} left no row of {arguments.dataset}: nothing was written.")
         except BaseException:
-            if not _begun(work):
+            if not unfinished.begun():
                 discard(work)
             raise
-        for name, write in job.files.items():
-            write(work / name)
-        counts = finish(work, job, told["tally"], told["example"])
+        counts = finish(work, job, told)
         remove_left_overs(work, below=True)
         commit_folder(work, target)
         discard(target / STATE)
     return counts
 
 
-def _key(arguments: AugmentArguments, options: Mapping[str, Any], files: Sequence[str]) -> str:
-    """Names settings and data; a file is known by its name, size and time."""
-    from hf_fairness import __version__
-
-    names = ("method", "text_column", "dataset_config", "dataset_split", "max_rows", "on_missing", "card_examples")
-    settings = {name: getattr(arguments, name) for name in (*names, "rows_per_file")}
-    given = {
-        name: Path(value) if name != "cache_dir" and isinstance(value, str) and Path(value).exists() else value
-        for name, value in options.items()
-    }
+def _plan(arguments: AugmentArguments, options: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    """All that the rows depend on; a file of the source is known by its name, size and time."""
     states = {file: Path(file).stat() for file in files if "://" not in file}
     data = [(file, states[file].st_size, states[file].st_mtime_ns) if file in states else file for file in files]
-    return content_key("augment on ray", 1, __version__, settings, given, data)
-
-
-def _take_up(work: Path, key: str, overwrite: bool) -> None:
-    """Make the folder of the unfinished output, or go on in the one that is there."""
-    path = work / STATE / "key.json"
-    if not path.exists() or json.loads(path.read_text(encoding="utf-8")) != key:
-        if _begun(work) and not overwrite:
-            raise FileExistsError(
-                f"{work} holds the unfinished output of other settings, other data or another version. Finish it with "
-                "those, discard it with --overwrite, or choose another folder with --output_dir."
-            )
-        discard(work)
-        atomic_write_json(path, key)
-
-
-def _begun(work: Path) -> bool:
-    """Whether a part is finished."""
-    return any((work / STATE).glob("*/*.json"))
+    cut = {name: getattr(arguments, name) for name in _CUT}
+    return as_json({"files": content_key(data), **cut, **settings(arguments, options, arguments.text_column)})
 
 
 def corpus(
     engine: Engine, kind: str, files: Sequence[str], arguments: AugmentArguments, state: Path, with_model: bool
 ) -> tuple[Any, list[Part]]:
     """The columns of a source as a data set without a row, and its rows as parts."""
+    import pyarrow as pa
     from datasets import Features
 
-    whole = [Part(place, file, 0, 0, 0) for place, file in enumerate(files)]
-    if kind != "parquet":
-        places = [str(state / "source" / f"{place:05d}.parquet") for place in range(len(files))]
-        lacking = [part for part in whole if not Path(places[part.place]).exists()]
-        engine.tell(partial(_converted, places=places), lacking)
-        whole = [dataclasses.replace(part, file=places[part.place]) for part in whole]
-    import pyarrow as pa
-
-    found = sorted(engine.tell(_described, whole), key=lambda row: row["place"])
+    telling = partial(_described, folder=None if kind == "parquet" else state / "source")
+    found = engine.tell(telling, [Part(place, file) for place, file in enumerate(files)])
+    found.sort(key=lambda row: row["place"])
     schemas = [pa.ipc.read_schema(pa.py_buffer(row["schema"])) for row in found]
     odd = next((place for place, schema in enumerate(schemas) if not schema.equals(schemas[0])), None)
     if odd is not None:
@@ -187,60 +146,50 @@ def corpus(
             for file, schema in ((files[place], schemas[place]) for place in (0, odd))
         )
         raise ValueError(f"The files differ in columns or types: {'; '.join(names)}. Write all with the same.")
-    sizes = [int(row["rows"]) for row in found]
-    n = min(sum(sizes), arguments.max_rows or sum(sizes))
+    n = sum(row["rows"] for row in found)
+    n = left = min(n, arguments.max_rows or n)
     if not n:
         raise ValueError(f"{arguments.dataset} has no rows.")
     fewest, most = _ROWS[with_model]
     step = arguments.rows_per_file or min(max(n // _FILES, fewest), most)
     parts: list[Part] = []
-    for part, size in zip(whole, sizes, strict=True):
-        size, first = min(size, n), parts[-1].first + parts[-1].stop - parts[-1].start if parts else 0
-        n -= size
+    for row in found:
+        size = min(row["rows"], left)
         cuts = math.ceil(size / step)
         for cut in range(cuts):
             start, stop = size * cut // cuts, size * (cut + 1) // cuts
-            parts.append(Part(len(parts), part.file, start, stop, first + start))
+            parts.append(Part(len(parts), row["file"], start, stop, n - left + start))
+        left -= size
     return as_rows(Features.from_arrow_schema(schemas[0]).arrow_schema.empty_table()), parts
 
 
-def finished(engine: Engine, writer: Writer, parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Write the parts that are not finished; returns what was counted of all of them, in their order."""
-    notes = {part.place: note for part in parts if (note := writer.finished(part)) is not None}
-    lacking = [part for part in parts if part.place not in notes]
-    for row in engine.tell(partial(_written, writer), lacking, opens_model=writer.step.opens_model):
-        notes[row["place"]] = json.loads(row["note"])
-    return [notes[part.place] for part in parts]
-
-
-def _converted(part: Part, places: Sequence[str]) -> Iterator[pa.Table]:
-    """Write the rows of a file of another kind as parquet."""
-    with tempfile.TemporaryDirectory() as cache, atomic_file(places[part.place]) as path:
-        read_file(Path(part.file), cache_dir=cache).to_parquet(path)
-    yield from ()
-
-
-def _described(part: Part) -> Iterator[pa.Table]:
-    """Columns of a file, and number of its rows."""
+def _described(part: Part, folder: Path | None) -> Iterator[pa.Table]:
+    """Columns of a file, and number of its rows; one of another kind is written as parquet into a folder before."""
     import fsspec
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with fsspec.open(part.file, "rb") as stream:
-        file = pq.ParquetFile(stream)
-        schema, rows = file.schema_arrow.serialize().to_pybytes(), file.metadata.num_rows
-    yield pa.table({"place": [part.place], "rows": [rows], "schema": [schema]})
+    file = part.file if folder is None else str(folder / f"{part.place:05d}.parquet")
+    if folder is not None and not Path(file).exists():
+        with tempfile.TemporaryDirectory() as cache, atomic_file(file) as path:
+            read_file(Path(part.file), cache_dir=cache).to_parquet(path)
+    with fsspec.open(file, "rb") as stream:
+        opened = pq.ParquetFile(stream)
+        schema, rows = opened.schema_arrow.serialize().to_pybytes(), opened.metadata.num_rows
+    yield pa.table({"place": [part.place], "file": [file], "rows": [rows], "schema": [schema]})
 
 
 class _Each:
-    """What Ray Data calls with rows that are parts."""
+    """What Ray Data calls with rows that are parts, where names of files mean what they mean to this process."""
 
-    def __init__(self, telling: Telling) -> None:
-        self.telling = telling
+    def __init__(self, telling: Telling, folder: str) -> None:
+        self.telling, self.folder = telling, folder
 
     def __call__(self, parts: pa.Table) -> Iterator[pa.Table]:
+        if Path(self.folder).is_dir():
+            os.chdir(self.folder)
         for row in parts.to_pylist():
-            yield from self.telling(as_part(row))
+            yield from self.telling(Part(**row))
 
 
 @dataclass
@@ -274,6 +223,8 @@ class Engine:
         if self._joined:
             own = {"include_dashboard": False} if self.address == "local" else {}
             try:
+                if self.address != "local" and "://" not in self.address:
+                    _check_answers(self.address)
                 ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
             except ConnectionError as error:
                 raise ConnectionError(
@@ -296,11 +247,11 @@ class Engine:
         """A ``ray.data.Dataset`` of what the workers tell of some parts."""
         import ray
 
-        rows = ray.data.from_items([fields_of(part) for part in parts], override_num_blocks=len(parts))
+        rows = ray.data.from_items([dataclasses.asdict(part) for part in parts], override_num_blocks=len(parts))
         how: dict[str, Any] = {"batch_size": 1, "batch_format": "pyarrow"}
         if not opens_model:
             pool = ray.data.TaskPoolStrategy(size=min(self.workers or len(parts), len(parts)))
-            return rows.map_batches(_Each(telling).__call__, compute=pool, **how)
+            return rows.map_batches(_Each(telling, str(Path.cwd())).__call__, compute=pool, **how)
         cluster = ray.cluster_resources()
         free = cluster.get("GPU", 0) // self.num_gpus if self.num_gpus else cluster.get("CPU", 1)
         if not free and (self.address == "local" or self.workers is None):
@@ -311,36 +262,42 @@ class Engine:
             )
         pool = ray.data.ActorPoolStrategy(size=max(1, min(self.workers or int(free), len(parts))))
         gpus = {"num_gpus": self.num_gpus} if self.num_gpus else {}
-        return rows.map_batches(_Each, fn_constructor_args=(telling,), compute=pool, **gpus, **how)
+        return rows.map_batches(_Each, fn_constructor_args=(telling, str(Path.cwd())), compute=pool, **gpus, **how)
 
     def tell(self, telling: Telling, parts: Sequence[Part], *, opens_model: bool = False) -> list[dict[str, Any]]:
         """What the workers tell, as rows."""
         with plain_errors():
             return list(self.told(telling, parts, opens_model=opens_model).iter_rows()) if parts else []
 
-    def sum(self, telling: Telling, parts: Sequence[Part]) -> Histogram:
-        """The sum of the histograms that the workers tell."""
-        from ray.data.aggregate import AggregateFn
+    def write(
+        self, step: Step, parts: Sequence[Part], unfinished: Unfinished, job: Job | None = None
+    ) -> list[dict[str, Any]]:
+        """Write the parts that are not finished; returns what all of them told, in their order."""
+        told = {part.place: unfinished.told(part.place) for part in parts}
+        lacking = [part for part in parts if not told[part.place]]
+        telling = partial(write_part, step=step, unfinished=unfinished, job=job)
+        for row in self.tell(telling, lacking, opens_model=step.opens_model):
+            told[row["place"]] = json.loads(row["note"])
+        return list(told.values())
 
-        none = np.zeros(0, dtype=np.int64)
-        adding = AggregateFn(
-            init=lambda key: (none, none),
-            accumulate_block=_added,
-            merge=_summed,
-            finalize=lambda found: [np.asarray(column).tolist() for column in found],  # lists, where one block is all
-            name="histogram",
-        )
+    def histogram(self, telling: Telling, parts: Sequence[Part]) -> dict[int, int]:
+        """The sum of the histograms that the workers tell, which have the columns ``bits`` and ``n``."""
         with plain_errors():
-            found: Any = self.told(telling, parts).aggregate(adding)
-        bits, sizes = np.asarray(found["histogram"] if isinstance(found, Mapping) else found, dtype=np.int64)
-        return bits, sizes
+            rows = self.told(telling, parts).groupby("bits").sum("n").iter_rows()
+            return {row["bits"]: row["sum(n)"] for row in rows}
 
-    def call(self, function: Callable[..., None], *given: Any) -> None:
-        """Run a function on a worker."""
-        import ray
 
-        with plain_errors():
-            ray.get(ray.remote(function).remote(*given))
+def _check_answers(address: str) -> None:
+    """Raise unless a cluster answers: ``ray.init`` takes no time-out, and asks for minutes where none does.
+
+    Raises:
+        ConnectionError: none does.
+    """
+    asking = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    try:
+        subprocess.run(asking, capture_output=True, check=True, timeout=_ANSWER)
+    except subprocess.SubprocessError as error:
+        raise ConnectionError(f"no answer within {_ANSWER} s") from error
 
 
 @contextlib.contextmanager
@@ -366,37 +323,27 @@ class RayJob(Job):
     Attributes:
         engine: the cluster.
         parts: of the corpus.
-        work: folder to write into.
+        unfinished: the data set to write.
     """
 
     engine: Engine = field(kw_only=True)
     parts: list[Part] = field(kw_only=True)
-    work: Path = field(kw_only=True)
-
-    @classmethod
-    def of(cls, job: Job, engine: Engine, parts: list[Part], work: Path) -> RayJob:
-        """A job of one machine on a cluster."""
-        given = {item.name: getattr(job, item.name) for item in dataclasses.fields(job)}
-        return cls(**given, engine=engine, parts=parts, work=work)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the corpus."""
-        return self.parts[-1].first + self.parts[-1].stop - self.parts[-1].start
+    unfinished: Unfinished = field(kw_only=True)
 
     def map(self, function: Any, what: str) -> Any:
         """The step that maps a callable; :meth:`write` does it."""
         size = self.arguments.batch_size or self.method.batch_size
-        return MapStep(function, size, opens_model=bool(OPEN_MODELS & {*self.options}))
+        return MapStep(size, function=function, opens_model=bool(OPEN_MODELS & {*self.options}))
 
     def whole(self, rows: Any, **options: Any) -> Any:
         """The step of a method for which the whole corpus decides, with what its rows decided."""
         if isinstance(rows, Step):  # scores that are not there yet
-            places = [str(self.work / STATE / "scored" / f"{part.place:05d}.parquet") for part in self.parts]
-            finished(self.engine, Writer(None, rows, places, [f"{place}.json" for place in places]), self.parts)
+            folder = self.unfinished.notes / "scored"
+            scored = dataclasses.replace(self.unfinished, folder=folder, notes=folder, file="{:05d}.parquet".format)
+            self.engine.write(rows, self.parts, scored)
             self.parts = [
-                Part(part.place, place, 0, part.stop - part.start, part.first)
-                for part, place in zip(self.parts, places, strict=True)
+                Part(part.place, str(folder / scored.file(part.place)), 0, part.stop - part.start, part.first)
+                for part in self.parts
             ]
         name = self.method.load().__name__
         if name == "balance":
@@ -404,32 +351,28 @@ class RayJob(Job):
         scores = (name, tuple(options.pop("score_columns")), options.pop("percentile"))
         limit = self._threshold(ScoreStep(*scores))
         if name == "subtract":
-            return SubtractStep(*scores, limit=limit)
-        columns = options.pop("text_columns")
-        step = CompensateStep(*scores, columns, options, limit, name == "replace", opens_model="tagger" in self.options)
+            return ScoreStep(*scores, limit)
+        from hf_fairness.augment import CounterfactualAugmentation
+
+        function = CounterfactualAugmentation(list(options.pop("text_columns")), **options)
+        step = CompensateStep(*scores, limit, function=function, opens_model="tagger" in self.options)
         return dataclasses.replace(step, accepted=self._accepted(step))
 
     def write(self, step: Step) -> dict[str, Any]:
-        """Carry out the last step; returns what was counted, and an example."""
-        split, n = self.arguments.split, len(self.parts)
-        files = [str(self.work / data_file(split, part.place, n)) for part in self.parts]
-        notes = [str(self.work / STATE / "counts" / f"{part.place:05d}.json") for part in self.parts]
+        """Carry out the last step; returns what was told of all parts."""
         sent = dataclasses.replace(self.arguments, hub_token=None)
-        job = Job(self.method, self.rows, self.columns, self.options, sent)
-        told = add_up(finished(self.engine, Writer(job, step, files, notes), self.parts))
-        if "usage" in self.facts:
-            self.facts["usage"] |= told["usage"]
-        return told
+        job = Job(self.method, self.rows, self.columns, self.options, sent, counts=self.counts)
+        return add_up(self.engine.write(step, self.parts, self.unfinished, job))
 
     def _threshold(self, step: ScoreStep) -> float:
         """The percentile of all scores, from counts alone: one pass settles some bits of a score, from the highest."""
-        n = self.n_rows
+        n = self.parts[-1].end
         below, share = rank(n, step.percentile)
         found = [(0, below), (0, min(below + 1, n - 1))]  # leading bits of a score, and its place among those with them
         for shift in range(64 - _BITS, -1, -_BITS):
             telling = partial(_histogram, step=step, shift=shift, leading=sorted({bits for bits, _ in found}))
-            bits, sizes = self.engine.sum(telling, self.parts)
-            found = [_settled(bits, sizes, *one) for one in found]
+            histogram = self.engine.histogram(telling, self.parts)
+            found = [_settled(histogram, *one) for one in found]
         low, high = np.array([bits for bits, _ in found], dtype=np.int64).view(np.float64).tolist()
         return between(low, high, share)
 
@@ -439,13 +382,12 @@ class RayJob(Job):
         Texts are compared by digests, and those that begin alike by one worker: each writes those of its rows into a
         folder for each beginning, and then there is a part for each of these folders.
         """
-        keys, place = (self.work / STATE / name for name in ("keys", "accepted"))
+        keys, place = (self.unfinished.notes / name for name in ("keys", "accepted"))
         discard(keys)
         discard(place)
-        folders = [str(keys / f"{bucket:05d}") for bucket in range(1 + self.n_rows // _COMPARED)]
+        folders = [str(keys / f"{bucket:05d}") for bucket in range(1 + self.parts[-1].end // _COMPARED)]
         self.engine.tell(partial(_keys, step=step, folders=folders), self.parts, opens_model=step.opens_model)
-        buckets = [Part(bucket, folder, 0, 0, 0) for bucket, folder in enumerate(folders)]
-        self.engine.tell(partial(_firsts, place=str(place)), buckets)
+        self.engine.tell(partial(_firsts, place=place), [Part(*bucket) for bucket in enumerate(folders)])
         discard(keys)
         return str(place)
 
@@ -454,29 +396,22 @@ class RayJob(Job):
         check_method(method)
         wanted = {"group_column": None, "text_columns": None, "attribute": "gender", "within": None}
         step = BalanceStep({**wanted, **read}, copies=method == "up")
-        told = self.engine.tell(partial(_cells, step=step), self.parts)
-        found = [_read_cells(row["cells"]) for row in sorted(told, key=lambda row: row["place"])]
+        told = sorted(self.engine.tell(partial(_cells, step=step), self.parts), key=lambda line: line["place"])
+        known = list(dict.fromkeys(line["group"] for line in told if not line["n"]))
+        groups = known if step.read["group_column"] is None else sorted(known, key=str)
         counts: dict[Hashable, Counter[Hashable]] = {}
-        offsets: dict[int, dict[tuple[Hashable, Hashable], int]] = {}
-        for part, (cells, _) in zip(self.parts, found, strict=True):
-            offsets[part.place] = {(value, label): counts.get(value, Counter())[label] for value, label in cells}
-            for (value, label), n in cells.items():
-                counts.setdefault(value, Counter())[label] += n
-        known = list(dict.fromkeys(label for _, labels in found for label in labels))
-        known = known if step.read["group_column"] is None else sorted(known, key=str)
-        chosen = check_cells(counts, known, step.read["within"])
-        names = [(value, group) for value in counts for group in chosen]
-        files = [str(self.work / STATE / "drawn" / f"{place:05d}.npy") for place in range(len(names))]
+        offsets: dict[int, dict[Cell, int]] = {part.place: {} for part in self.parts}
+        for line in (line for line in told if line["n"]):
+            before = counts.setdefault(line["value"], Counter())
+            offsets[line["place"]][line["value"], line["group"]] = before[line["group"]]
+            before[line["group"]] += line["n"]
+        chosen = check_cells(counts, groups, step.read["within"])
+        cells = [(value, group) for value in counts for group in chosen]
+        drawn = {cell: str(self.unfinished.notes / "drawn" / f"{place:05d}.npy") for place, cell in enumerate(cells)}
         sizes = [[counts[value][group] for group in chosen] for value in counts]
-        self.engine.call(_drawn, sizes, method, seed, files)
-        return dataclasses.replace(step, drawn=dict(zip(names, files, strict=True)), offsets=offsets)
-
-
-def _written(writer: Writer, part: Part) -> Iterator[pa.Table]:
-    """Write what becomes of a part."""
-    import pyarrow as pa
-
-    yield pa.table({"place": [part.place], "note": [json.dumps(writer(part))]})
+        drawing = partial(_drawn, sizes=sizes, method=method, seed=seed, files=list(drawn.values()))
+        self.engine.tell(drawing, [Part(0, "")])
+        return dataclasses.replace(step, drawn=drawn, offsets=offsets)
 
 
 def _histogram(part: Part, step: ScoreStep, shift: int, leading: Sequence[int]) -> Iterator[pa.Table]:
@@ -489,28 +424,12 @@ def _histogram(part: Part, step: ScoreStep, shift: int, leading: Sequence[int]) 
         yield pa.table({"bits": found, "n": n})
 
 
-def _summed(one: Histogram, other: Histogram) -> Histogram:
-    """Two histograms in one."""
-    bits, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    sizes = np.zeros(len(bits), dtype=np.int64)
-    np.add.at(sizes, places, np.concatenate([one[1], other[1]]))
-    return bits, sizes
-
-
-def _added(found: Histogram, block: Any) -> Histogram:
-    """A histogram with that of a block of rows."""
-    from ray.data.block import BlockAccessor
-
-    columns = BlockAccessor.for_block(block).to_numpy(["bits", "n"])
-    return _summed(found, (columns["bits"], columns["n"]))
-
-
-def _settled(bits: NDArray[np.int64], sizes: NDArray[np.int64], leading: int, place: int) -> tuple[int, int]:
+def _settled(histogram: Mapping[int, int], leading: int, place: int) -> tuple[int, int]:
     """More bits of the score at a place among those that begin with some bits, and its place among these."""
-    inside = bits >> _BITS == leading
-    ends = np.cumsum(sizes[inside])
+    inside = sorted(bits for bits in histogram if bits >> _BITS == leading)
+    ends = np.cumsum([histogram[bits] for bits in inside])
     at = int(np.searchsorted(ends, place, side="right"))
-    return int(bits[inside][at]), place - int(ends[at] - sizes[inside][at])
+    return inside[at], place - int(ends[at] - histogram[inside[at]])
 
 
 def _keys(part: Part, step: CompensateStep, folders: Sequence[str]) -> Iterator[pa.Table]:
@@ -530,48 +449,35 @@ def _keys(part: Part, step: CompensateStep, folders: Sequence[str]) -> Iterator[
     yield from ()
 
 
-def _firsts(part: Part, place: str) -> Iterator[pa.Table]:
+def _firsts(part: Part, place: Path) -> Iterator[pa.Table]:
     """Write the numbers of the rows whose counterfactual is the first with its texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     lowest = pq.read_table(part.file).group_by("text").aggregate([("row", "min")]).column("row_min").to_numpy()
-    with atomic_file(Path(place) / f"{part.place:05d}.parquet") as path:
+    with atomic_file(place / f"{part.place:05d}.parquet") as path:
         pq.write_table(pa.table({"row": np.sort(lowest[lowest >= MADE] - MADE)}), path)
     yield from ()
 
 
 def _cells(part: Part, step: BalanceStep) -> Iterator[pa.Table]:
-    """Rows of each cell of a part, and the groups that are known from it."""
+    """Rows of each cell of a part; for each group that is known from it, with none, one more without a value."""
     import pyarrow as pa
 
-    counts = Counter[tuple[Hashable, Hashable]]()
-    known: dict[Hashable, None] = {}
+    counts = Counter[Cell]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         for rows, _ in pieces(part):
             cells = step.cells(rows)
-            known |= dict.fromkeys(cells.known)
+            counts.update({(None, group): 0 for group in cells.known})
             counts.update({cell: len(places) for cell, places in rows_of_cells(cells).items()})
-    lines = [*((None, label, 0) for label in known), *((*cell, n) for cell, n in counts.items())]
-    table = pa.table({name: [line[place] for line in lines] for place, name in enumerate(_CELLS)})
-    stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    yield pa.table({"place": [part.place], "cells": [stream.getvalue().to_pybytes()]})
+    values, groups = [value for value, _ in counts], [group for _, group in counts]
+    yield pa.table({"place": [part.place] * len(counts), "value": values, "group": groups, "n": [*counts.values()]})
 
 
-def _read_cells(told: bytes) -> tuple[dict[tuple[Hashable, Hashable], int], list[Hashable]]:
-    """What :func:`_cells` wrote: how many rows each cell has, and the groups."""
-    import pyarrow as pa
-
-    columns = pa.ipc.open_stream(told).read_all().to_pydict()
-    lines = list(zip(*(columns[name] for name in _CELLS), strict=True))
-    return {(value, label): n for value, label, n in lines if n}, [label for _, label, n in lines if not n]
-
-
-def _drawn(sizes: Sequence[Sequence[int]], method: str, seed: int, files: Sequence[str]) -> None:
+def _drawn(part: Part, sizes: Sequence[Sequence[int]], method: str, seed: int, files: Sequence[str]) -> Iterator[Any]:
     """Write how often each row of each cell is taken."""
     for times, file in zip(draws(sizes, method, seed), files, strict=True):
         with atomic_file(file) as path, path.open("wb") as stream:
             np.save(stream, times.astype(np.min_scalar_type(int(times.max()))))
+    yield from ()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.augment_models import save_filler, save_translator
 from support.augment_rows import number
 
 #: Word vectors whose first dimension runs from one group to the other.
@@ -63,38 +64,18 @@ def test_synonyms(write, augment):
 
 
 def test_mlm(write, augment, tmp_path):
-    import torch
-
-    from support.tiny_bert import tiny_bert
-
-    model, tokenizer = tiny_bert(["rain", "snow", "."], "BertForMaskedLM")
-    with torch.no_grad():
-        model.cls.predictions.bias[tokenizer.convert_tokens_to_ids("snow")] = 100.0
-    model.save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    source = write(".jsonl", [{"text": "the rain ."}])
-    rows, card, _ = augment(source, "mlm", "--model_name_or_path", tmp_path / "model", "--top_k", 1)
+    model = save_filler(tmp_path / "model")
+    rows, card, _ = augment(
+        write(".jsonl", [{"text": "the rain ."}]), "mlm", "--model_name_or_path", model, "--top_k", 1
+    )
     assert rows["text"][:] == ["the rain .", "the snow ."]
     assert number(card, r"model\_name\_or\_path") == "model"
     assert "A model chose the words" in card
 
 
 def test_paraphrase(write, augment, tmp_path):
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
-
-    inner = Tokenizer(models.WordLevel({"<pad>": 0, "</s>": 1, "<unk>": 2, "rain": 3}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
-    sizes = {f"{side}_{kind}": 1 for side in ("encoder", "decoder") for kind in ("layers", "attention_heads")}
-    ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0, "forced_eos_token_id": None}
-    model = MarianMTModel(MarianConfig(vocab_size=4, d_model=8, encoder_ffn_dim=8, decoder_ffn_dim=8, **sizes, **ids))
-    with torch.no_grad():  # ends every translation at once: an empty one, so that no row is added
-        model.final_logits_bias[0, 1] = 1000.0
-    model.save_pretrained(tmp_path / "there")
-    tokenizer.save_pretrained(tmp_path / "there")
-    words = ("--forward_model", tmp_path / "there", "--backward_model", tmp_path / "there", "--num_beams", 2)
+    model = save_translator(tmp_path / "there")  # an empty translation, so that no row is added
+    words = ("--forward_model", model, "--backward_model", model, "--num_beams", 2)
     rows, card, _ = augment(write(".csv", [{"text": "rain"}, {"text": "rain rain"}]), "paraphrase", *words)
     assert rows["text"][:] == ["rain", "rain rain"]
     assert number(card, "rows added") == "0"

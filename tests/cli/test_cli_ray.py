@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +22,10 @@ from datasets import Dataset
 from hf_fairness.cli import main
 from hf_fairness.refine import subtract
 from hf_fairness.refine.percentile import threshold
+from support.augment_models import save_chat_model, save_filler, save_translator
 from support.augment_rows import PAIRS
 from support.ccd_case import make_encoder
+from support.fake_hub import FakeHub
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -38,10 +42,22 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """Two workers, for all tests of this module."""
+def hub(tmp_path_factory):
+    """A Hub for all tests of this module."""
+    with FakeHub(tmp_path_factory.mktemp("hub_home")) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def cluster(hub):
+    """Two workers, for all tests of this module; they know the fake Hub alone."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init("local", num_cpus=2, object_store_memory=80 * 2**20, include_dashboard=False, log_to_driver=False)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in set(os.environ) - set(hub.env):
+            patch.delenv(name)
+        for name, value in hub.env.items():
+            patch.setenv(name, value)
+        ray.init("local", num_cpus=2, object_store_memory=80 * 2**20, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
 
@@ -153,6 +169,121 @@ def test_each_worker_opens_the_model_once_and_all_score_along_one_direction(
 
 @pytest.mark.whole
 @pytest.mark.usefixtures("cluster")
+def test_a_table_scores_on_workers_what_it_scores_here(corpus, augment, tmp_path_factory, tmp_path):
+    """What it lacks is counted there too."""
+    from hf_fairness.measure.encoder.bias_table import BiasTable
+
+    folder = tmp_path_factory.mktemp("table")
+    texts = [
+        f"{who} met {whom} {i}." for i in range(25) for who in ("She", "He") for whom in ("her", "a man", "it", "us")
+    ]
+    table = BiasTable.from_encoder(make_encoder(folder / "model"), texts).save(folder / "table.npz")
+    source = corpus([{**row, "text": row["text"] or "Rain."} for row in ROWS])
+    for method, words in (("score", ()), ("subtract", ("--percentile", 80))):
+        words = ("--text_column", "text", "--distilled", table, *words)
+        here, card, _ = augment(source, method, *words, out=f"here{method}")
+        there, other, _ = augment(source, method, *words, *ON_RAY, out=f"there{method}")
+        assert by_id(there) == by_id(here)
+        assert other.replace("there", "here") == card
+        said = [json.loads((tmp_path / f"{out}{method}" / "augment.json").read_text()) for out in ("here", "there")]
+        assert said[1]["distilled"] == said[0]["distilled"]
+        assert 0 < said[0]["distilled"]["not in the table"] < said[0]["distilled"]["words looked up"]
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.filterwarnings("ignore:.*no usable answer")
+@pytest.mark.parametrize("method", ["mlm", "paraphrase", "llm"])
+def test_workers_open_models_of_a_folder_that_is_named_from_here(augment, write, tmp_path, monkeypatch, method):
+    """By a path that means something in the folder of the command alone."""
+    monkeypatch.chdir(tmp_path)
+    makers = {"mlm": save_filler, "paraphrase": partial(save_translator, word="snow"), "llm": save_chat_model}
+    makers[method](tmp_path / "model")
+    words = {
+        "mlm": ("--model_name_or_path", "model", "--top_k", 1),
+        "paraphrase": ("--forward_model", "./model", "--backward_model", "model"),
+        "llm": ("--model_name_or_path", "model", "--max_tokens", 12, "--attempts", 1, "--cache_dir", "rewrites"),
+    }[method]
+    source = Path(write(".jsonl", [{"text": "the rain ."}, {"text": "rain"}, {"text": "the rain"}])).name
+    there, other, _ = augment(source, method, *words, *ON_RAY[:2], "--rows_per_file", 2, "--num_proc", 1, out="there")
+    if method == "llm":
+        assert (tmp_path / "rewrites").is_dir()
+        shutil.rmtree(tmp_path / "rewrites")  # else nothing is asked
+    here, card, _ = augment(source, method, *words, out="here")
+    assert there.to_list() == here.to_list()
+    assert other.replace("there", "here") == card
+    assert len(there) == (3 if method == "llm" else 6)
+    said = [json.loads((tmp_path / out / "augment.json").read_text()).get("usage") for out in ("here", "there")]
+    assert said[0] == said[1]
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_a_class_that_opens_a_model_is_handed_over_as_a_class(tmp_path):
+    """The lines of ``help(hf_fairness.maps)``: each of two workers opens the model, and none of its batches does."""
+    from hf_fairness.measure import BiasScore
+
+    class Opened(BiasScore):
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
+            (tmp_path / f"opened-{time.monotonic_ns()}").touch()
+
+    model, texts = make_encoder(tmp_path / "model"), [f"{who} left." for who in ("She", "He", "It", "A queen")] * 4
+    rows = ray.data.from_arrow([pa.table({"id": [i], "text": [text]}) for i, text in enumerate(texts)])
+    how = {"batch_format": "pyarrow", "compute": ray.data.ActorPoolStrategy(size=2)}
+    made = rows.map_batches(Opened, fn_constructor_kwargs={"columns": "text", "model": model}, **how)
+    found = sorted(made.iter_rows(), key=lambda row: row["id"])
+    assert len(list(tmp_path.glob("opened-*"))) == 2
+    wanted = BiasScore("text", model).arrow(pa.table({"id": range(len(texts)), "text": texts})).to_pylist()
+    assert [list(row) for row in found] == [list(row) for row in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
+def test_rows_and_models_of_the_hub(hub, tmp_path):
+    """Workers read the files of a data set, and open a model, by their names there."""
+    code = """
+        import sys
+        from datasets import Dataset
+        from huggingface_hub import HfApi
+        from hf_fairness.cli import main
+        model, out, address = sys.argv[1:]
+        HfApi().create_repo("tester/encoder")
+        HfApi().upload_folder(repo_id="tester/encoder", folder_path=model)
+        texts = [f"{who} left {i}." for i in range(4) for who in ("She", "He")]
+        Dataset.from_dict({"text": texts}).push_to_hub("tester/rows")
+        words = ["augment", "tester/rows", "--method", "score", "--model_name_or_path", "tester/encoder"]
+        words += ["--output_dir"]
+        assert main([*words, out + "/here"]) == 0
+        assert main([*words, out + "/there", "--engine", "ray", "--ray_address", address, "--rows_per_file", "3"]) == 0
+    """
+    hub.run(code, make_encoder(tmp_path / "model"), tmp_path, ray.get_runtime_context().gcs_address)
+    here, there = (pq.read_table(tmp_path / out / "data") for out in ("here", "there"))
+    assert there.column_names == here.column_names
+    for name in here.column_names:
+        if "_bias_" in name:
+            np.testing.assert_allclose(there[name], here[name], rtol=1e-5, atol=1e-6)
+        else:
+            assert there[name].to_pylist() == here[name].to_pylist()
+
+
+@pytest.mark.whole
+def test_an_address_where_no_cluster_answers_is_named_soon(write, hub, tmp_path):
+    """Something else listens there, such as the dashboard of a cluster."""
+    words = ["--method", "swap", "--output_dir", str(tmp_path / "out"), "--engine", "ray", "--ray_address"]
+    address = hub.url.removeprefix("http://")
+    command = [sys.executable, "-m", "hf_fairness", "augment", write(".csv"), *words, address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 1
+    assert f"--ray_address {address}: no Ray cluster answers there" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.csv"]
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("cluster")
 def test_of_a_million_rows_the_same_are_left_out(tmp_path):
     """Scores of all magnitudes; the threshold lies among equal ones, a tenth of all, and these stay."""
     rng = np.random.default_rng(0)
@@ -190,11 +321,11 @@ def test_a_killed_worker_and_a_killed_driver_lose_nothing(corpus, augment, tmp_p
     source, words = corpus(rows), ("--text_column", "text", "--engine", "ray", "--rows_per_file", 60)
     command = [sys.executable, "-m", "hf_fairness", "augment", source, "--method", "cda", *map(str, words)]
     driver = subprocess.Popen([*command, "--output_dir", str(tmp_path / "there"), "--num_proc", "2"])
-    notes = tmp_path / ".there.unfinished" / ".unfinished" / "counts"
+    notes = tmp_path / ".there.unfinished" / ".unfinished"
 
     def finished() -> list[Path]:
         assert driver.poll() is None
-        return [path for path in notes.glob("*.json") if not path.name.startswith(".")]
+        return list(notes.glob("[0-9]*.json"))
 
     wait_for(lambda: len(finished()) > 3)
     children = psutil.Process(driver.pid).children(recursive=True)
@@ -210,9 +341,9 @@ def test_a_killed_worker_and_a_killed_driver_lose_nothing(corpus, augment, tmp_p
     driver.kill()
     driver.wait()
     psutil.wait_procs(children, timeout=60)
-    before = {path.name: path.stat().st_mtime_ns for path in notes.glob("*.json")}
+    before = {path.name: path.stat().st_mtime_ns for path in notes.glob("[0-9]*.json")}
     assert 9 < len(before) < 45
-    found, _, _ = augment(source, "cda", *words, out="there")
+    found, _, _ = augment(source, "cda", *words, "--batch_size", 7, "--num_proc", 1, out="there")
     here, _, _ = augment(source, "cda", *words[:2], out="here")
     assert by_id(found) == by_id(here)
     data = sorted((tmp_path / "there" / "data").iterdir())
@@ -292,3 +423,25 @@ def test_a_source_without_files_is_refused(augment, tmp_path):
 def test_without_ray_the_extra_is_named(write, augment, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert 'pip install "hf-fairness[ray]"' in augment(write(".csv"), "swap", "--engine", "ray", code=1)
+
+
+def test_how_rows_are_made_is_no_part_of_the_plan(tmp_path):
+    """What was finished in batches of another size, on another device or by more workers counts."""
+    from hf_fairness.cli.augment_methods import AugmentArguments
+    from hf_fairness.cli.augment_ray import _plan
+
+    (tmp_path / "a.parquet").write_bytes(b"rows")
+    given = {"dataset": "a", "method": "mlm", "output_dir": "out", "engine": "ray"}
+
+    def plan(files=("a.parquet",), options=None, **more) -> dict:
+        files = [str(tmp_path / file) if "://" not in file else file for file in files]
+        return _plan(AugmentArguments(**given, **more), {"model_name_or_path": "m", **(options or {})}, files)
+
+    how = {"batch_size": 7, "device": "cpu", "cache_dir": "c", "concurrency": 3}
+    assert plan(options=how, num_proc=3, batch_size=7, card_examples=True, num_gpus=0.5) == plan()
+    for other in ({"rows_per_file": 3}, {"max_rows": 3}, {"on_missing": "error"}, {"options": {"seed": 1}}):
+        assert plan(**other) != plan()
+    assert plan(files=("hf://datasets/x/a.parquet",)) != plan()
+    before = plan()
+    (tmp_path / "a.parquet").write_bytes(b"other rows")
+    assert plan() != before

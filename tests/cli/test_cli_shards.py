@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,8 @@ def test_a_run_that_was_killed_is_taken_up(write, augment, shard, tmp_path):
     (folder / SHARDS / "00000.json").unlink()  # after the rows, before the note
     (folder / "data" / ".train-00000-of-00002.parquet.lock").touch()
     (folder / "data" / ".train-00000-of-00002.parquet.abcdef-1-01234567.tmp").write_text("half")
+    shard(source, 0, 2)
+    os.truncate(folder / "data" / "train-00000-of-00002.parquet", 9)  # by a disk that failed
     shard(source, 0, 2)
     (folder / ".README.md.abcdef-1-01234567.tmp").write_text("half")
     (folder / "README.md").write_text("half")  # while it finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import pickle
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from hf_fairness.generation import (
 )
 from hf_fairness.generation.clients import as_client
 from hf_fairness.generation.politeness import PoliteClient, RateLimiter, retry_after
+from support.augment_models import save_chat_model
 
 
 class Clock:
@@ -163,36 +165,7 @@ def test_answers_without_a_name_are_not_stored(tmp_path):
 @pytest.fixture(scope="module")
 def chat_model(tmp_path_factory):
     """Folder of a tiny chat model with random weights."""
-    import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("chat")
-    characters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<s>": 0, "</s>": 1, **{character: i for i, character in enumerate(characters, 2)}}
-    core = Tokenizer(models.BPE(vocabulary, []))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>", pad_token="</s>")
-    tokenizer.chat_template = (
-        "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
-        "{% if add_generation_prompt %}assistant: {% endif %}"
-    )
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=8192,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+    return Path(save_chat_model(tmp_path_factory.mktemp("chat")))
 
 
 def test_a_local_model_of_nonsense_loses_no_row(chat_model, tmp_path):
