@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness._encoder_adapters import is_a, is_live
 from hf_fairness._processes import one_thread_after_fork
-from hf_fairness.utils import FairnessWarning, foreign_code_refused, lacking_package, opening_problem
+from hf_fairness.utils import FairnessWarning, lacking_package, opening_explained, opening_problem
 
 if TYPE_CHECKING:
     import torch
@@ -276,7 +276,7 @@ def trainable(auto_class: str, source: Any, **options: Any) -> Any:
     if isinstance(source, (str, Path)):
         return open_pretrained(auto_class, source, lacking="take", to_train=True, **options)
     if is_a(source, "transformers", "PretrainedConfig"):
-        with foreign_code_refused(type(source).__name__):
+        with opening_explained(type(source).__name__):
             return getattr(transformers, auto_class).from_config(copy.deepcopy(source), trust_remote_code=False)
     if not is_live(source):
         raise ValueError(

@@ -36,6 +36,7 @@ from hf_fairness._word_vectors import (
     own_word_vectors,
     read_word_vectors,
 )
+from hf_fairness.utils import hub_problem
 
 if TYPE_CHECKING:
     import torch
@@ -184,9 +185,8 @@ def _open(
         try:
             has_modules = is_sentence_transformer_model(text)
         except Exception as error:  # the Hub's client has many: no network, offline mode, no such repository
-            raise ValueError(
-                f"There is no local folder {text!r}, and the Hub did not answer with a model of that id: {error}"
-            ) from error
+            said = hub_problem(error) or f"no such folder, and the Hub did not answer with a model of that id: {error}"
+            raise ValueError(f"{text} does not open as an encoder: {said}") from error
     if not has_modules:
         encoder: BaseEncoder = _open_bare(text, tokenizer, normalize, run, pool, dtype)
     elif pool["pooling"] != "mean":

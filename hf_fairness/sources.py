@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import difflib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from hf_fairness._keys import content_key
 from hf_fairness.arguments import DataArguments, HeldOutArguments
+from hf_fairness.utils import hub_problem
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -166,6 +170,17 @@ def open_splits(source: str, *, config: str | None = None, flag: str = "--datase
     return found
 
 
+def use_writable_cache() -> None:
+    """Where `datasets` cannot write its cache, as in an image that others made, give it a folder of this process."""
+    from datasets import config
+
+    there = _nearest(str(config.HF_DATASETS_CACHE))
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        folder = tempfile.mkdtemp(prefix="hf-fairness-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        config.HF_DATASETS_CACHE = Path(folder)
+
+
 def _load(source: str, config: str | None, split: str | None, flags: tuple[str, str]) -> Dataset | DatasetDict:
     """What `datasets` makes of a source, or an error that says what is wrong with it."""
     from datasets.exceptions import DatasetsError
@@ -193,6 +208,7 @@ def _reader(
     """What reads the source, after what can be said of it without reading."""
     from datasets import Dataset, load_dataset, load_from_disk
 
+    use_writable_cache()
     path = Path(source)
     if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
         raise ValueError(f"{flags[0]} {config}: {source} is one table and has no configurations. Leave it out.")
@@ -289,7 +305,7 @@ def _why_unreadable(source: str, error: Exception, flags: tuple[str, str]) -> st
     if "no data" in text:  # of a file with a header and nothing below it
         return f"{source} has no rows."
     there = Path(source).exists()
-    reason = next(iter(str(cause if there else error).strip().splitlines()), type(error).__name__)
+    reason = hub_problem(error) or next(iter(str(cause if there else error).strip().splitlines()), type(error).__name__)
     if there:
         return f"The rows of {source} cannot be read: {reason}"
     # Not on the Hub, or out of reach: a file may have been meant.

@@ -56,6 +56,14 @@ _NAMED: dict[str, tuple[str, ...]] = {
 }
 
 
+#: What is said of a model whose library asks for its code to be run.
+_OWN_CODE = (
+    "it brings Python code of its own (a class, or pickled weights that call functions), which hf-fairness never "
+    "runs. Take a model of a class that transformers has, with weights in safetensors; or, if you have read the "
+    "code and trust it, open the model and its tokenizer yourself and pass the objects."
+)
+
+
 class FairnessWarning(UserWarning):
     """The one warning class of hf-fairness: a result stands, but read the message before you quote it."""
 
@@ -180,25 +188,54 @@ def opening_problem(error: Exception) -> str:
         error: what the library raised.
 
     Returns:
-        One sentence.
+        A few sentences.
     """
-    if not _asks_for_code(error):
-        return str(error)
-    return (
-        "it brings Python code of its own (a class, or pickled weights that call functions), which hf-fairness never "
-        "runs. Take a model of a class that transformers has, with weights in safetensors; or, if you have read the "
-        "code and trust it, open the model and its tokenizer yourself and pass the objects."
-    )
+    return _explained(error) or str(error)
 
 
-def _asks_for_code(error: Exception) -> bool:
+def _explained(error: BaseException) -> str | None:
+    """The same in our words, where a library's would lead astray or name no way out."""
+    if _asks_for_code(error):
+        return _OWN_CODE
+    return hub_problem(error)
+
+
+def hub_problem(error: BaseException) -> str | None:
+    """Why the Hub was not asked and what to do, where an error comes from that: offline mode, or no network.
+
+    Args:
+        error: whichever came, also of a library that was told so.
+
+    Returns:
+        A few sentences about "it", a model or a data set; None for other errors.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OfflineModeIsEnabled):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None and not isinstance(error, ConnectionError):  # `datasets` tells no more than that
+        return None
+    if constants.is_offline_mode():
+        why, advice = "HF_HUB_OFFLINE is set", "Unset it, or name a local folder."
+    else:
+        why = str(cause or f"the Hub cannot be reached at {constants.ENDPOINT}")
+        advice = (
+            "Look at the network (or HF_ENDPOINT), or name a local folder. HF_HUB_OFFLINE=1 asks nobody and takes what "
+            "is in the cache."
+        )
+    return f"it is neither a local folder nor whole in the cache of this machine, and {why}. {advice}"
+
+
+def _asks_for_code(error: BaseException) -> bool:
     """Whether a library's advice is to let code of a model run: a class of its own, or what a pickle calls."""
     return any(word in str(error) for word in ("trust_remote_code", "weights_only"))
 
 
 @contextlib.contextmanager
-def foreign_code_refused(source: Any) -> Iterator[None]:
-    """While it lasts, an error that asks for code to be run says that we do not, and what to do instead.
+def opening_explained(source: Any) -> Iterator[None]:
+    """While it lasts, an error that asks for code to be run, or for the Hub, says what is wrong and what to do.
 
     Every call that opens something passes ``trust_remote_code=False`` itself; this is for what users read.
 
@@ -208,9 +245,10 @@ def foreign_code_refused(source: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not _asks_for_code(error):
+        said = _explained(error)
+        if said is None or said in str(error):
             raise
-        raise ValueError(f"{source} does not open: {opening_problem(error)}") from error
+        raise ValueError(f"{source} does not open: {said}") from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -142,8 +142,9 @@ def _run(words: list[str]) -> int:
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     from hf_fairness._opening import opened_once
+    from hf_fairness.cli.network import hub_tried_first
 
-    with warnings_in_flags(name), opened_once():
+    with warnings_in_flags(name), opened_once(), hub_tried_first():
         result = command(name)(rest)
     left_out = result.get("left_out", {}) if isinstance(result, dict) else {}
     for why in left_out.values():

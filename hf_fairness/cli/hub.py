@@ -69,17 +69,13 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
 
 def _who(token: str | None) -> Mapping[str, Any]:
     """What the Hub says of the token."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub import HfApi, is_offline_mode
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     try:
         return HfApi().whoami(token=token)
     except LocalTokenNotFoundError as error:
         raise PermissionError(f"Pushing needs a token of the Hub, and there is none. {_LOGIN}.") from error
-    except OfflineModeIsEnabled as error:
-        raise ConnectionError(
-            "Pushing needs the Hub, and HF_HUB_OFFLINE is set. Unset it, or leave out --push_to_hub."
-        ) from error
     except HfHubHTTPError as error:
         if error.response.status_code in (401, 403):
             source = "from HF_TOKEN" if os.environ.get("HF_TOKEN") else "from the login"
@@ -87,6 +83,10 @@ def _who(token: str | None) -> Mapping[str, Any]:
             raise PermissionError(f"The Hub does not accept the token {given}. {_LOGIN}.") from error
         raise ConnectionError(f"The Hub did not say who is logged in: {redact(str(error))}") from error
     except Exception as error:  # of whichever HTTP library the client is made with
+        if is_offline_mode():
+            raise ConnectionError(
+                "Pushing needs the Hub, and HF_HUB_OFFLINE is set. Unset it, or leave out --push_to_hub."
+            ) from error
         raise ConnectionError(
             f"The Hub cannot be reached ({redact(str(error)) or type(error).__name__}): nothing can be pushed. "
             "Look at the network, or leave out --push_to_hub."

@@ -9,7 +9,7 @@ from typing import Any
 from hf_fairness.generation.chat import Completion, Messages, Schema
 from hf_fairness.generation.config import LLMConfig
 from hf_fairness.runs import content_key
-from hf_fairness.utils import foreign_code_refused
+from hf_fairness.utils import opening_explained
 
 
 class LocalClient:
@@ -69,7 +69,7 @@ class LocalClient:
         if self._pipeline is None:
             from transformers import pipeline
 
-            with foreign_code_refused(self.model):
+            with opening_explained(self.model):
                 self._pipeline = pipeline("text-generation", model=str(self.model), trust_remote_code=False)
         return self._pipeline
 

@@ -155,6 +155,18 @@ def test_the_direction_cache_may_be_left_out(write, augment, model, tmp_path, mo
     assert kept.to_list() == without.to_list()
 
 
+@pytest.mark.whole
+def test_caches_that_cannot_be_written_keep_nobody_from_a_score(write, augment, model, tmp_path, monkeypatch):
+    home = tmp_path / "file" / "home"
+    home.parent.write_text("a file where the caches should be")
+    monkeypatch.setattr(constants, "HF_HOME", str(home))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", home / "datasets")
+    monkeypatch.setattr(sys.modules[bias_direction.__module__], "_MADE", {})
+    source = write(".jsonl", [{"text": row["premise"]} for row in ROWS])
+    scored, _, _ = augment(source, "score", "--model_name_or_path", model)
+    assert len(set(scored["text_bias_absolute"])) > 20
+
+
 def test_a_second_corpus_is_scored_along_the_same_direction(write, augment, model, tmp_path):
     text = [{"text": row["premise"]} for row in ROWS]
     options = ("--model_name_or_path", model, "--form", "raw", "--importance", "max")

@@ -14,6 +14,7 @@ from hf_fairness.sources import (
     open_held_out,
     open_rows,
     text_column,
+    use_writable_cache,
 )
 from hf_fairness.utils import refuse_any
 
@@ -149,6 +150,7 @@ def open_lines(source: str) -> Dataset:
 
     if Path(source).stat().st_size == 0:
         raise ValueError(f"{source} is empty.")
+    use_writable_cache()
     return load_dataset("text", data_files=source, split="train", encoding="utf-8-sig", encoding_errors="replace")
 
 

@@ -24,7 +24,7 @@ from hf_fairness.publishing import hide_local_base
 from hf_fairness.runs import atomic_folder
 from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.settings import MethodArguments
-from hf_fairness.utils import foreign_code_refused
+from hf_fairness.utils import opening_explained
 
 logger = logging.getLogger(__name__)
 
@@ -325,10 +325,10 @@ def open_encoder(model: Any, args: EncoderSettings, tokenizer: Any = None) -> Tr
             "train new LoRA layers on it; or a SentenceTransformer that has the adapter."
         )
     elif isinstance(model, PreTrainedModel):
-        with foreign_code_refused(type(model).__name__):
+        with opening_explained(type(model).__name__):
             encoder = _from_transformers(model, args, tokenizer)
     elif isinstance(model, (str, Path)):
-        with foreign_code_refused(model):
+        with opening_explained(model):
             encoder = _from_path(str(model), args)
         encoder.source = str(model)
     else:
