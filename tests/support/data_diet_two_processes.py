@@ -6,10 +6,52 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from support.launch import run_script
 
 GLOBAL_BATCH = 24  # divides the 120 rows and the 72 examples
+
+
+def searched(folder: Path) -> dict[str, Any]:
+    """Two fast searches with the encoder of a folder: what was encoded, where, and what came of it."""
+    from accelerate.utils import gather_object
+
+    from hf_fairness.encoders import TransformersEncoder
+    from hf_fairness.trainers import run_data_diet
+    from hf_fairness.trainers.training.remembered import unpack_arrays
+    from hf_fairness.utils import warned_elsewhere
+    from support.diet_world import QUICK, arguments, rows
+
+    whole, counted = TransformersEncoder._encode, list[int]()
+
+    def counting(self: Any, texts: list[str]) -> Any:
+        counted.append(len(texts))
+        return whole(self, texts)
+
+    TransformersEncoder._encode = counting  # type: ignore[method-assign]
+    try:
+        for name in ("first", "second"):
+            told = {**QUICK, "features_cache": str(folder / "cache"), "use_cpu": True}
+            with warned_elsewhere():  # the world is tiny
+                run_data_diet(
+                    arguments(str(folder / "encoder"), folder / name, **told),
+                    rows(120, 0),
+                    validation=rows(60, 1),
+                    test=rows(60, 2),
+                )
+    finally:
+        TransformersEncoder._encode = whole  # type: ignore[method-assign]
+    return {
+        "encoded": gather_object([sum(counted)]),
+        "features": np.load(folder / "first" / "features" / "features.npy").tolist(),
+        "ge": [
+            unpack_arrays((folder / name / "scores" / "scores.npz").read_bytes())["ge"].tolist()
+            for name in ("first", "second")
+        ],
+    }
 
 
 def main(folder: Path) -> None:
@@ -85,6 +127,7 @@ def main(folder: Path) -> None:
         "ge": gather_object([diet.pruned.scores["ge"].tolist()]),
         "files": len(list((folder / "diet" / "data_diet").iterdir())),
     }
+    results["search"] = searched(folder)
     if trainer.accelerator.is_main_process:
         (folder / "found.json").write_text(json.dumps(results))
 

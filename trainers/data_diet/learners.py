@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from hf_fairness._opening import find_tokenizer
+from hf_fairness._processes import wanted_by_any
 from hf_fairness.encoders import as_encoder
 from hf_fairness.measure.classifier import importance
 from hf_fairness.measure.classifier.pairs import read_pairs
@@ -30,7 +31,7 @@ from hf_fairness.trainers.data_diet.scores import StopAfter
 from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
 from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
-from hf_fairness.utils import progress
+from hf_fairness.utils import is_main_process, progress
 
 FEATURES = "features.npy"
 #: What a saved head was trained on.
@@ -65,10 +66,8 @@ def example_scores(learner: Learner, arguments: DataDietArguments) -> dict[str, 
     return {**means, "ge_runs": each["ge"], **by_epoch}
 
 
-def encode(
-    model: str, texts: Sequence[str], *, device: str | None, cached: Path | None
-) -> tuple[NDArray[np.float32], bool]:
-    """Vectors of texts, float32, and whether they were encoded now.
+def encode(model: str, texts: Sequence[str], *, device: Any, cached: Path | None) -> tuple[NDArray[np.float32], bool]:
+    """Vectors of texts, float32, and whether they were encoded now; processes that share rows all call it.
 
     Args:
         model: an encoder.
@@ -76,10 +75,10 @@ def encode(
         device: None means where the encoder is.
         cached: file of the vectors of these texts, for further searches; None: none.
     """
-    if cached is not None and cached.is_file():
+    if cached is not None and not wanted_by_any([] if cached.is_file() else [str(cached)]):
         return np.load(cached), False
     vectors = as_encoder(model, device=device).encode(texts)
-    if cached is not None:
+    if cached is not None and is_main_process():
         stream = io.BytesIO()
         np.save(stream, vectors)
         atomic_write_bytes(cached, stream.getvalue())

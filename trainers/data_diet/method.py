@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 from datasets import ClassLabel, Dataset
 
+from hf_fairness._processes import own_device, rows_shared
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
 from hf_fairness.record import Measure, Record, read_measures
@@ -51,7 +51,7 @@ from hf_fairness.trainers.data_diet.learners import (
 from hf_fairness.trainers.data_diet.pruned import Pruned, Scores
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
 from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
-from hf_fairness.utils import REPORT, FairnessWarning, check_packages, package_versions
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages, is_main_process, package_versions, world_size
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ def run_data_diet(
         RunLockedError: another run works in the same folder.
     """
     check_packages(*REPORT)
-    if arguments.mode == "full" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if arguments.mode == "full" and world_size() > 1:
         raise ValueError("--mode full trains each model in one process: start it without torchrun, one run per device.")
     diet = prepare(
         arguments, train, text_column=text_column, validation=validation, test=test, group_dataset=group_dataset
@@ -113,15 +113,17 @@ class DataDiet(Method):
         a = self.arguments
         self.diet: DietData = self.data["diet"]
         changed = self.diet.train.changed
+        # Every process has a part in the encoding; what follows is the first one's.
+        self._learner: Callable[[], Learner] = (
+            partial(FullLearner, self.diet, a) if a.mode == "full" else self._heads("features", a.model_name_or_path)
+        )
         self.scores = self._scores("scores", a.model_name_or_path, lambda: self.learner)
         results = self._grid()
         chosen = summarize(results, a, self.diet.n)
-        others = {
-            str(shown_name(name)): self._scores(
-                f"stability_{number}", name, partial(self._heads, f"features_{number}", name)
-            )["ge"].mean(axis=0)
-            for number, name in enumerate(a.stability_models or [])
-        }
+        others: dict[str, Any] = {}
+        for number, name in enumerate(a.stability_models or []):
+            heads = self._heads(f"features_{number}", name)
+            others[str(shown_name(name))] = self._scores(f"stability_{number}", name, heads)["ge"].mean(axis=0)
         #: What the search found.
         self.search: dict[str, Any] = {
             "data": self.diet.counts(),
@@ -147,23 +149,24 @@ class DataDiet(Method):
     @cached_property
     def learner(self) -> Learner:
         """Small heads, or whole models; made when the first stage needs it."""
-        a = self.arguments
-        return FullLearner(self.diet, a) if a.mode == "full" else self._heads("features", a.model_name_or_path)
+        return self._learner()
 
-    def _heads(self, stage: str, model: str) -> HeadLearner:
-        """Heads on the vectors of all texts by an encoder, every distinct text encoded once."""
+    def _heads(self, stage: str, model: str) -> Callable[[], HeadLearner]:
+        """What makes heads on the vectors of all texts by an encoder, every distinct text encoded once."""
         texts, a = self.diet.distinct_texts(), self.arguments
         key = content_key(source_key(model), texts)
 
         def work(folder: Path) -> dict[str, Any]:
             logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
             file = None if a.features_cache is None else Path(a.features_cache) / f"{key}.npy"
-            vectors, now = encode(model, texts, device=a.device, cached=file)
-            np.save(folder / FEATURES, vectors)
+            with rows_shared(cpu=a.use_cpu):
+                vectors, now = encode(model, texts, device=a.device or own_device(), cached=file)
+            if is_main_process():
+                np.save(folder / FEATURES, vectors)
             return {"n": len(texts), "n_encoded": len(texts) * now, "width": vectors.shape[1]}
 
-        self.run.stage(stage, work, inputs=[key])
-        return HeadLearner(self.diet, a, texts, np.load(self.run.folder(stage) / FEATURES))
+        self.run.stage(stage, work, inputs=[key], collective=True)
+        return lambda: HeadLearner(self.diet, a, texts, np.load(self.run.folder(stage) / FEATURES))
 
     def _scores(self, stage: str, model: str, learner: Callable[[], Learner]) -> Scores:
         """Importance of the factual examples by seed, which no text that is measured has a part in."""

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from support import data_diet_two_processes
+from support.diet_world import BAD, GOOD
 from support.launch import launch
+from support.tiny_bert import save_tiny_bert
 
 pytestmark = pytest.mark.whole
 
@@ -17,6 +19,8 @@ pytestmark = pytest.mark.whole
 def runs(tmp_path_factory):
     """What happened, by number of processes."""
     folders = {processes: tmp_path_factory.mktemp(f"processes{processes}") for processes in (1, 2)}
+    for folder in folders.values():
+        save_tiny_bert(folder / "encoder", ["she", "he", "queen", "king", "it", "was", "and", *GOOD, *BAD])
     launch("support.data_diet_two_processes", folders[2], processes=2)
     data_diet_two_processes.main(folders[1])
     found = {processes: json.loads((folder / "found.json").read_text()) for processes, folder in folders.items()}
@@ -64,3 +68,16 @@ def test_two_processes_train_as_one(runs, run, steps):
     np.testing.assert_allclose(two["losses"], one["losses"], rtol=1e-5)
     if run == "restart":
         assert {*two["seen"][0], *two["seen"][1]} == set(one["seen"][0])
+
+
+def test_a_fast_search_encodes_together_and_finds_the_same(runs):
+    """The second search takes the vectors from the cache of features."""
+    one, two = runs[1]["search"], runs[2]["search"]
+    n = len(one["features"])
+    assert one["encoded"] == [n]
+    assert sorted(two["encoded"]) == [n // 2, n - n // 2]
+    assert np.ptp(one["features"], axis=0).max() > 0.1
+    np.testing.assert_allclose(two["features"], one["features"], atol=1e-5)
+    for first, second in (one["ge"], two["ge"]):
+        assert first == second
+    np.testing.assert_allclose(two["ge"][0], one["ge"][0], rtol=1e-3, atol=1e-5)
