@@ -31,7 +31,16 @@ from hf_fairness.report.markdown import markdown_table
 DATA = ROOT.parent / "shared" / "data" / "gfst"
 #: Folders of the project that are parts of the package.
 FOLDERS = ("trainers", "metrics", "dataset_scripts")
-CONFIG: dict[str, Any] = {"rounds": 5, "sources": ["benchmarks/hot_paths.py"]}
+CONFIG: dict[str, Any] = {
+    "rounds": 5,
+    "sources": [
+        "benchmarks/hot_paths.py",
+        "hf_fairness/augment/*.py",
+        "hf_fairness/maps.py",
+        "hf_fairness/scores/group*.py",
+        "hf_fairness/scores/labels.py",
+    ],
+}
 #: The part of its input that a quick run takes.
 QUICK = 20
 
