@@ -51,6 +51,7 @@ from hf_fairness.utils import FairnessWarning, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 #: Folder, in that of the unfinished output, of what is needed to go on.
 STATE = ".unfinished"
@@ -65,6 +66,8 @@ _ANSWER = 25
 #: Rows whose texts one worker compares.
 _COMPARED = 5_000_000
 
+#: Values, and how many there are of each.
+Histogram = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 #: What a worker does with a part: tables of what there is to tell.
 Telling = Callable[[Part], "Iterator[pa.Table]"]
 
@@ -280,11 +283,22 @@ class Engine:
             told[row["place"]] = json.loads(row["note"])
         return list(told.values())
 
-    def histogram(self, telling: Telling, parts: Sequence[Part]) -> dict[int, int]:
-        """The sum of the histograms that the workers tell, which have the columns ``bits`` and ``n``."""
+    def sum(self, telling: Telling, parts: Sequence[Part]) -> Histogram:
+        """The sum of the histograms that the workers tell."""
+        from ray.data.aggregate import AggregateFn
+
+        none = np.zeros(0, dtype=np.int64)
+        adding = AggregateFn(
+            init=lambda key: (none, none),
+            accumulate_block=_added,
+            merge=_summed,
+            finalize=lambda found: [np.asarray(column).tolist() for column in found],  # lists, where one block is all
+            name="histogram",
+        )
         with plain_errors():
-            rows = self.told(telling, parts).groupby("bits").sum("n").iter_rows()
-            return {row["bits"]: row["sum(n)"] for row in rows}
+            found: Any = self.told(telling, parts).aggregate(adding)
+        bits, sizes = np.asarray(found["histogram"] if isinstance(found, Mapping) else found, dtype=np.int64)
+        return bits, sizes
 
 
 def _check_answers(address: str) -> None:
@@ -371,8 +385,8 @@ class RayJob(Job):
         found = [(0, below), (0, min(below + 1, n - 1))]  # leading bits of a score, and its place among those with them
         for shift in range(64 - _BITS, -1, -_BITS):
             telling = partial(_histogram, step=step, shift=shift, leading=sorted({bits for bits, _ in found}))
-            histogram = self.engine.histogram(telling, self.parts)
-            found = [_settled(histogram, *one) for one in found]
+            bits, sizes = self.engine.sum(telling, self.parts)
+            found = [_settled(bits, sizes, *one) for one in found]
         low, high = np.array([bits for bits, _ in found], dtype=np.int64).view(np.float64).tolist()
         return between(low, high, share)
 
@@ -424,12 +438,28 @@ def _histogram(part: Part, step: ScoreStep, shift: int, leading: Sequence[int]) 
         yield pa.table({"bits": found, "n": n})
 
 
-def _settled(histogram: Mapping[int, int], leading: int, place: int) -> tuple[int, int]:
+def _summed(one: Histogram, other: Histogram) -> Histogram:
+    """Two histograms in one."""
+    bits, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    sizes = np.zeros(len(bits), dtype=np.int64)
+    np.add.at(sizes, places, np.concatenate([one[1], other[1]]))
+    return bits, sizes
+
+
+def _added(found: Histogram, block: Any) -> Histogram:
+    """A histogram with that of a block of rows."""
+    from ray.data.block import BlockAccessor
+
+    columns = BlockAccessor.for_block(block).to_numpy(["bits", "n"])
+    return _summed(found, (columns["bits"], columns["n"]))
+
+
+def _settled(bits: NDArray[np.int64], sizes: NDArray[np.int64], leading: int, place: int) -> tuple[int, int]:
     """More bits of the score at a place among those that begin with some bits, and its place among these."""
-    inside = sorted(bits for bits in histogram if bits >> _BITS == leading)
-    ends = np.cumsum([histogram[bits] for bits in inside])
+    inside = bits >> _BITS == leading
+    ends = np.cumsum(sizes[inside])
     at = int(np.searchsorted(ends, place, side="right"))
-    return inside[at], place - int(ends[at] - histogram[inside[at]])
+    return int(bits[inside][at]), place - int(ends[at] - sizes[inside][at])
 
 
 def _keys(part: Part, step: CompensateStep, folders: Sequence[str]) -> Iterator[pa.Table]:
