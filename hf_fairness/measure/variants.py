@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from hf_fairness.attributes import available_attributes, load_attribute
 from hf_fairness.attributes.model import GROUPS_COLUMN, NEUTRAL
 from hf_fairness.encoders import BaseEncoder, Vectors
-from hf_fairness.utils import as_flag
+from hf_fairness.utils import as_flag, whole
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _column_names(variants: Any) -> list[str]:
 def _mark(variants: Any, names: Sequence[str], prefix: str, name: str) -> list[Any] | None:
     """A column that says something of the rows, under the prefix or without; None where there is none."""
     place = next((place for place in (f"{prefix}{name}", name) if place in names), None)
-    return None if place is None else list(variants[place])
+    return None if place is None else list(whole(variants[place]))
 
 
 def _groups(
@@ -205,7 +205,7 @@ def _known_groups() -> list[tuple[str, ...]]:
 
 
 def _column(variants: Any, name: str) -> list[Any]:
-    values = variants[name]
+    values = whole(variants[name])
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ValueError(f"variants[{name!r}] must be a list of texts; got {type(values).__name__}.")
     return list(values)

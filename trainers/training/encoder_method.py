@@ -299,7 +299,7 @@ class EncoderMethod(OpenedEncoder):
                 texts = rows.select_columns(read)  # another column may be called like a group
                 made = texts.map(function, batched=True, desc="Making variants").rename_column(column, SOURCE)
             kept, counts = self._rows(made, ready=column is None)
-            frames = list(kept[CLUSTER_COLUMN])
+            frames = kept[CLUSTER_COLUMN][:]
             counts |= {"n_rows": len(rows), "n_other_language": other_language, "n_frames": len(set(frames))}
             parts = self._split(frames, others=bool(given) or built_in_variants(self.attribute) is not None)
             held_out = {row for part in parts.values() for row in part.tolist()}
