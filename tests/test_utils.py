@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import warnings
@@ -108,3 +109,31 @@ def test_processes_of_a_launch(monkeypatch):
     assert world_size() == 1
     monkeypatch.setenv("WORLD_SIZE", "3")
     assert world_size() == 3
+
+
+_FAULTS = """
+import ctypes, resource, sys
+from hf_fairness.utils import keep_freed_memory
+
+library = ctypes.CDLL(None)
+library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    place = library.malloc(64 << 20)
+    ctypes.memset(place, 1, 64 << 20)
+    library.free(place)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="keeps memory with glibc alone")
+def test_memory_that_was_freed_is_there_again():
+    """64 MiB are cleared page by page each time, or the first time alone."""
+    faults = {
+        how: int(subprocess.run([sys.executable, "-c", _FAULTS, how], env=environment(), capture_output=True).stdout)
+        for how in ("given back", "kept")
+    }
+    assert faults["kept"] < 100 < faults["given back"]

@@ -18,7 +18,7 @@ from typing import Any
 import hf_fairness
 from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
-from hf_fairness.utils import did_you_mean, end_distributed_process
+from hf_fairness.utils import did_you_mean, end_distributed_process, keep_freed_memory
 
 _ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
 
@@ -93,8 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 done, 1 failed with a message (or an arm of the run did), 2 wrong usage, 130 stopped by the user,
         141 nobody reads the output any more.
     """
+    own = argv is None  # nothing comes before or after it in this process
+    if own:
+        keep_freed_memory()
     status = _status(list(sys.argv[1:] if argv is None else argv))
-    if argv is None:  # nothing comes after it in this process
+    if own:
         end_distributed_process(status)
     return status
 

@@ -103,12 +103,12 @@ def made(tmp_path_factory, one_thread) -> dict[str, MapFunction]:
     return functions(save_tiny_gpt2(str(tmp_path_factory.mktemp("gpt2"))))
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=NAMES, scope="module")
 def function(request, made) -> MapFunction:
     return made[request.param]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reference(function) -> list[dict[str, Any]]:
     """What a call without ``datasets`` gives."""
     data = source(function)

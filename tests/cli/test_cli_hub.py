@@ -42,13 +42,14 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
         ({"HF_TOKEN": "hf_WrongToken12345"}, "does not accept the token from HF_TOKEN"),
-        pytest.param({"HF_TOKEN": ""}, "needs a token of the Hub", marks=pytest.mark.whole),
-        pytest.param({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached", marks=pytest.mark.whole),
-        pytest.param({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set", marks=pytest.mark.whole),
+        ({"HF_TOKEN": ""}, "needs a token of the Hub"),
+        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
+        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
 def test_a_bad_login_is_said_before_any_work(fake_hub, tmp_path, environment, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,20 @@ def make_encoder(folder: Path, class_name: str = "BertModel") -> str:
     words = ["she", "he", "they", "her", "his", "their", "him", "them", "woman", "man", "sister", "brother", "the", "a"]
     pieces = [*letters, *(f"##{x}" for x in letters), *words]
     return save_tiny_bert(folder, pieces, class_name, max_length=128)
+
+
+def fewer_texts(patch: Any) -> None:
+    """Audits without SEAT and with 100 of the unrelated pairs: their thousands of texts are not the point here.
+
+    Args:
+        patch: a ``pytest.MonkeyPatch``.
+    """
+    # By their names one gets the functions.
+    modules = [importlib.import_module(f"hf_fairness.measure.{name}") for name in ("audit", "encoder.utility")]
+    few = modules[1].unrelated_pairs()[:100]
+    patch.setattr(modules[0], "built_in_tests", lambda attribute: [])
+    for module in modules:
+        patch.setattr(module, "unrelated_pairs", lambda: few)
 
 
 def make_given(model: str, rows: Any, out: Path, **settings: Any) -> Any:

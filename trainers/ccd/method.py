@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.record import Arm
@@ -140,7 +141,8 @@ def train_ccd(given: Given, folder: Path, *, stop: int | None = None) -> dict[st
     own.group_columns, own.neutral_column = list(given.groups), NEUTRAL
     callbacks = []
     if stop is not None:
-        own.random_gaps, own.load_best_model_at_end = True, False
+        # It ends at a given step: nothing is chosen by how far it is from its targets, so it is not validated.
+        own.random_gaps, own.load_best_model_at_end, own.eval_strategy = True, False, IntervalStrategy.NO
         callbacks = [StopAt(stop)]
     model, key = given.copy(), f"CCD references {given.rows_key}"
     rows, validation, references = given.rows, given.validation, given.shared.get(key)
@@ -152,19 +154,23 @@ def train_ccd(given: Given, folder: Path, *, stop: int | None = None) -> dict[st
     trainer.train(resume_from_checkpoint=last_whole_checkpoint(own.output_dir))
     trainer.save_model(str(folder / "model"))
     history = list(trainer.state.log_history)
-    losses = _losses(trainer) if validation is not None and stop is None else {}
-    trainer.accelerator.wait_for_everyone()
     best = trainer.state.best_model_checkpoint if own.load_best_model_at_end else None
     kept = int(best.rsplit("-", 1)[-1]) if best else trainer.state.global_step
+    losses = _losses(trainer, kept) if validation is not None and stop is None else {}
+    trainer.accelerator.wait_for_everyone()
     if is_main_process():
         discard(Path(str(own.output_dir)))
     told = {**trainer.describe_run(), "base_model": given.base_name, **losses, "kept_step": kept}
     return {**told, "seconds": history[-1].get("train_runtime") if history else None, "history": history}
 
 
-def _losses(trainer: CCDTrainer) -> dict[str, float]:
-    """Both parts of the validation loss, unweighted, so that trainings with other weights can be compared."""
+def _losses(trainer: CCDTrainer, kept: int) -> dict[str, float]:
+    """Both parts of the validation loss, unweighted, so that trainings with other weights can be compared.
+
+    Those that were logged at the kept step are unweighted where beta is 1.
+    """
+    known = (entry for entry in trainer.state.log_history if entry["step"] == kept and "eval_loss_bias" in entry)
     beta, trainer.loss.beta = trainer.loss.beta, 1.0
-    found = trainer.evaluate()
+    found = (next(known, None) if beta == 1.0 else None) or trainer.evaluate()
     trainer.loss.beta = beta
     return {"loss_bias": found["eval_loss_bias"], "loss_rep": found["eval_loss_rep"]}

@@ -274,7 +274,8 @@ class CCDTrainer(Published, SentenceTransformerTrainer):
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> Any:
         """As the parent; its metrics hold the parts of the loss too, each averaged over rows as the loss is."""
         self._eval_parts: dict[str, list[torch.Tensor]] = {}
-        found = super().evaluation_loop(*args, **kwargs)
+        with torch.random.fork_rng(devices=[]):  # the loader draws a seed: with and without it dropout is the same
+            found = super().evaluation_loop(*args, **kwargs)
         prefix = kwargs.get("metric_key_prefix", args[4] if len(args) > 4 else "eval")
         for name, values in self._eval_parts.items():
             found.metrics[f"{prefix}_{name}"] = torch.cat(values).mean().item()

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from hf_fairness.measure.held_out import frames_of
 from hf_fairness.trainers import CCDArguments, CCDConfig, run_ccd
+from support.ccd_case import fewer_texts
 from support.tiny_bert import save_tiny_bert
 
 WHO = ("Christian", "Jewish", "Muslim")
@@ -50,12 +51,11 @@ def rows(frames=FRAMES) -> Dataset:
 
 @pytest.fixture
 def run(encoder, tmp_path, monkeypatch):
-    """Runs the pipeline, without SEAT, whose thousands of texts are not the point here.
+    """Runs the pipeline; its audits measure little.
 
     Returns what it returns, the stages of its manifest, and its folder.
     """
-    module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
-    monkeypatch.setattr(module, "built_in_tests", lambda attribute: [])
+    fewer_texts(monkeypatch)
 
     def go(data=None, *, variants=None, column="text", arguments=None, name="out", **settings):
         config = CCDConfig(
@@ -134,6 +134,9 @@ def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     differs = {key for key in control if trained[key] != control[key]}
     assert differs == {"random_gaps", "history", "seconds"}
     assert trained["dropout"] is control["dropout"] is False
+    validated = {entry["step"]: entry["eval_loss_bias"] for entry in trained["history"] if "eval_loss" in entry}
+    assert trained["loss_bias"] == validated[trained["kept_step"]]
+    assert not any("eval_loss" in entry for entry in control["history"])  # nothing would be chosen by it
     steps = [entry["step"] for entry in control["history"] if "loss" in entry]
     assert max(steps, default=0) <= trained["kept_step"] == control["kept_step"]
     start = load_file(f"{encoder}/model.safetensors")

@@ -91,6 +91,7 @@ def test_steps_and_learning_rates_are_those_of_the_whole_data(rows, arguments, m
     assert pruned.model.training
 
 
+@pytest.mark.whole
 def test_kept_rows_are_those_of_the_ranking(rows, arguments):
     """Scores are those of the model after one epoch of the very same run, and rows follow from them."""
     callback = GEPruningCallback(rows, mode="continue", factual_fraction=0.4, counterfactual_fraction=0.25, seed=5)
@@ -167,6 +168,7 @@ def test_random_keeps_without_scoring(rows, arguments, tmp_path):
     assert entry["data_diet_kept_rows"] == len(callback.pruned.rows)
 
 
+@pytest.mark.whole
 def test_model_init_starts_every_short_run_from_new_weights(rows, arguments):
     made = []
 

@@ -68,6 +68,7 @@ def test_it_learns_to_translate(config, tokenizer):
     assert right > 0.9, right
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("cut", [3, 6])  # in the middle of the first epoch of six steps, and at its end
 def test_resume_is_exact(config, tokenizer, tmp_path, cut):
     options = {"save_strategy": "steps", "save_steps": 3, "average_checkpoints": 2}
@@ -92,6 +93,7 @@ def test_resume_without_a_checkpoint_begins(config, tokenizer):
     assert history["steps"] == 2
 
 
+@pytest.mark.whole
 def test_it_stops_early_and_stays_stopped(config, tokenizer):
     """At a learning rate of almost nothing no validation is better by much than chance, and soon one is worse."""
     args = config(

@@ -90,6 +90,7 @@ def test_batches_that_are_accumulated_are_one_large_batch(case, pool, tmp_path, 
     assert (found[4][1] - found[16][1]).norm() < 1e-3 * moved
 
 
+@pytest.mark.whole
 @PEFT
 def test_adapters_learn_the_same_when_activations_are_computed_twice(case, pool, tmp_path):
     """In bfloat16, with batches that are accumulated: gradients reach adapters below frozen weights."""
@@ -121,6 +122,7 @@ def test_the_loss_is_that_of_the_texts_alone(case, pool):
         assert row[-1] == layout.end  # the end is learned too
 
 
+@pytest.mark.whole
 def test_confidence_is_the_share_of_a_label(case, tmp_path):
     """A word per label, said in nine of ten rows."""
     words = ["anna", "ben", "greta"]
@@ -216,6 +218,7 @@ def test_sources(case, tmp_path):
         open_generator(source, **PLACE, config=CONFIG)
 
 
+@pytest.mark.whole
 def test_killed_training_goes_on(case, pool, tmp_path, monkeypatch):
     from transformers import Trainer
 

@@ -300,6 +300,7 @@ def test_a_filter_that_lets_nothing_through(case, started):
     assert after["base"]["started"] == before["base"]["started"]
 
 
+@pytest.mark.whole
 def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
     from hf_fairness.trainers.ibadr.rounds import Rounds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from hf_fairness.cli import command
 from hf_fairness.record import Record
 from hf_fairness.trainers import SentenceDebiasConfig
-from support.ccd_case import make_encoder
+from support.ccd_case import fewer_texts, make_encoder
 
 WORDS = ["--dataset", "demo", "--max_rows", "120", "--n_samples", "50", "--n_bootstrap", "20", "--use_cpu"]
 GENERAL = ["--n_seeds", "2", "--sweep", "n_directions=2", "--disable_tqdm", "True"]
@@ -29,11 +28,10 @@ def encoder(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def run(encoder, tmp_path_factory):
-    """One run with two seeds and a sweep, without SEAT, whose thousands of texts are not the point here."""
+    """One run with two seeds and a sweep; its audits measure little."""
     out = tmp_path_factory.mktemp("run") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        module = importlib.import_module("hf_fairness.measure.audit")  # by its name one gets the function
-        patch.setattr(module, "built_in_tests", lambda attribute: [])
+        fewer_texts(patch)
         words = [encoder, *WORDS, *GENERAL, "--output_dir", str(out)]
         result = command("sentence-debias")(words)
         started = stages(out)
@@ -51,6 +49,7 @@ def gaps(model: SentenceTransformer, rows) -> float:
     return float(np.linalg.norm(male - female, axis=1).mean())
 
 
+@pytest.mark.whole
 def test_groups_come_closer_than_by_removing_as_much_at_random(run, encoder):
     out, _, _, _ = run
     rows = load_from_disk(out / "variants" / "audit")
@@ -61,6 +60,7 @@ def test_groups_come_closer_than_by_removing_as_much_at_random(run, encoder):
     assert found["control"] == pytest.approx(found["before"], rel=0.05)
 
 
+@pytest.mark.whole
 def test_the_layer_removes_the_share_that_was_fitted(run, encoder):
     """On the rows that it was fitted on, the squared distances between groups fall by just that share."""
     out, result, _, _ = run
@@ -72,6 +72,7 @@ def test_the_layer_removes_the_share_that_was_fitted(run, encoder):
     assert 1 - after / before == pytest.approx(result["arms"]["after"]["explained"], rel=1e-3)
 
 
+@pytest.mark.whole
 def test_the_report_has_arms_seeds_sweep_and_a_card(run):
     out, result, _, _ = run
     record = Record.from_json(json.loads((out / "report" / "record.json").read_text()))
@@ -91,6 +92,7 @@ def test_the_report_has_arms_seeds_sweep_and_a_card(run):
     assert str(out) not in card
 
 
+@pytest.mark.whole
 def test_a_second_run_and_other_seeds_make_nothing_twice(run):
     out, result, started, again = run
     assert stages(out) == started

@@ -92,9 +92,13 @@ TRAININGS = {
     "pair_classifier": pair_classifier,
     "generator": generator,
 }
+#: The others are made like one of these, and save as it does.
+QUICK = ("ccd", "poe", "translator", "pair_classifier")
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.whole) for name in TRAININGS]
+)
 def test_no_file_of_a_training_holds_the_token(name, tmp_path, request):
     TRAININGS[name](str(tmp_path / "out"), request)
     files = [path for path in Path(tmp_path).rglob("*") if path.is_file()]

@@ -178,6 +178,7 @@ def test_single_texts_and_long_ones(case, opened):
     assert gold_confidence(model, tokenizer, rows).shape == (2,)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("strategy", ["random", "group_by_length"])
 def test_killed_training_goes_on(case, opened, tmp_path, monkeypatch, strategy):
     """Bit by bit as if it had not been killed, patience included."""

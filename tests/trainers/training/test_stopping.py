@@ -113,6 +113,8 @@ TRAININGS = {
     "generator": generator,
     "translator": translator,
 }
+#: A trainer of texts and one of pairs; an encoder and heads have tests of their own.
+QUICK = ("poe", "pair classifier", "data diet")
 
 
 def check_checkpoints(folder):
@@ -121,7 +123,9 @@ def check_checkpoints(folder):
         assert all_finite(list(load_file(file).values())), file
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.whole) for name in TRAININGS]
+)
 def test_a_training_that_diverges_is_an_error(name, tmp_path):
     with pytest.raises(DivergedError, match=r"at step \d of \d+ \(learning rate 1e\+37, max_grad_norm 1\).*lower"):
         TRAININGS[name](tmp_path)
