@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -34,7 +32,7 @@ from hf_fairness.maps import MISSING
 from hf_fairness.publishing import CARD, folder_files, publish, write_splits
 from hf_fairness.results import columns
 from hf_fairness.sources import columns_of_texts, open_rows, text_column
-from hf_fairness.utils import FairnessWarning, is_missing, package_versions
+from hf_fairness.utils import is_missing, package_versions, warned_elsewhere, world_size
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -93,7 +91,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         common=COMMON,
         epilog="\n".join([EXAMPLES, "methods:", *lines]),
     )
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if world_size() > 1:
         raise ValueError(
             "augment takes one process: start it without torchrun, as many jobs with --num_shards N --shard_index I."
         )
@@ -167,7 +165,7 @@ def _shard(output: Path, job: Job, repository: str | None, check: Callable[[], N
 
     counts = shards.run(index, fill, finish, check=check, overwrite=arguments.overwrite)
     missing = len(shards.missing())
-    print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; {missing} are missing" * bool(missing))
+    print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; still missing: {missing}" * bool(missing))
     return counts
 
 
@@ -409,8 +407,7 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     from hf_fairness.augment import summarize
 
     attribute, names = job.attribute
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)  # it says what these counts say
+    with warned_elsewhere():  # it says what these counts say
         found = summarize(job.rows[column], attribute=attribute, names=names)
     return {**{words: found[key] for words, key in _TERMS.items()}, _LEFT: found["kept"]}
 

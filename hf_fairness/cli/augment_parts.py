@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +22,7 @@ from hf_fairness.cli.augment import outcome
 from hf_fairness.cli.unfinished import Unfinished, add_up
 from hf_fairness.refine.balancing import Cells, cells, rows_of_cells
 from hf_fairness.refine.counterfactuals import SOURCE, check_unrefined
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import warned_elsewhere
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -272,8 +271,7 @@ def _fill(path: Path, part: Part, step: Step, job: Job | None) -> dict[str, Any]
     import pyarrow.parquet as pq
 
     before, told = step.usage(), list[dict[str, Any]]()
-    with warnings.catch_warnings(), contextlib.ExitStack() as opened:
-        warnings.simplefilter("ignore", FairnessWarning)  # the counts say it, once for all parts
+    with warned_elsewhere(), contextlib.ExitStack() as opened:  # the counts say it, once for all parts
         out = None
         for rows, first, changed in step.over(part):
             new = as_rows(changed)

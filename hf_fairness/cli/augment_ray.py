@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +46,7 @@ from hf_fairness.refine.percentile import between, rank
 from hf_fairness.report.dataset_card import data_file
 from hf_fairness.runs import atomic_file, claim, commit_folder, content_key, discard, remove_left_overs
 from hf_fairness.sources import files_of_split, read_file
-from hf_fairness.utils import FairnessWarning, require
+from hf_fairness.utils import require, warned_elsewhere
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -467,8 +466,7 @@ def _keys(part: Part, step: CompensateStep, folders: Sequence[str]) -> Iterator[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)
+    with warned_elsewhere():
         found = pa.concat_tables([step.keys(rows, first) for rows, first in pieces(part)])
     beginnings = np.array(
         [int.from_bytes(text[:4], "big") for text in found.column("text").to_pylist()], dtype=np.int64
@@ -495,8 +493,7 @@ def _cells(part: Part, step: BalanceStep) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     counts = Counter[Cell]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)
+    with warned_elsewhere():
         for rows, _ in pieces(part):
             cells = step.cells(rows)
             counts.update({(None, group): 0 for group in cells.known})

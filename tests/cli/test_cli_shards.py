@@ -56,7 +56,7 @@ def test_shards_in_any_order_make_what_one_run_makes(write, augment, shard, tmp_
     one = augment(source, method, "--card_examples")
     for index in (2, 0, 3):
         before = files(folder)
-        assert "are missing" in shard(source, index, 4, "--card_examples", method=method)
+        assert "still missing" in shard(source, index, 4, "--card_examples", method=method)
         assert not (folder / "README.md").exists()
         assert files(folder).items() >= before.items()  # nobody touches what another one wrote
     assert "rows out" in shard(source, 1, 4, "--card_examples", method=method)
@@ -66,7 +66,7 @@ def test_shards_in_any_order_make_what_one_run_makes(write, augment, shard, tmp_
     check(folder, one, tmp_path / "cache2")
     before = files(folder)
     for index in range(4):
-        assert "are missing" not in shard(source, index, 4, "--card_examples", method=method)
+        assert "still missing" not in shard(source, index, 4, "--card_examples", method=method)
     assert files(folder) == before  # the same line once more does nothing
 
 
@@ -117,7 +117,7 @@ def test_two_runs_of_one_shard(write, shard, tmp_path):
     shard(source, 1, 2)
     with claim(tmp_path / "shards" / "data" / "train-00000-of-00002.parquet"):
         assert "is being written by another job" in shard(source, 0, 2, code=1)
-        assert "1 are missing" in shard(source, 1, 2)  # which another one is not kept from
+        assert "still missing: 1" in shard(source, 1, 2)  # which another one is not kept from
     assert "rows out" in shard(source, 0, 2)
 
 
