@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import io
-import pickle
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 #: Name of the variant that carries no group.
 NEUTRAL = "neutral"
@@ -166,19 +164,6 @@ class Attribute:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Attribute) and self.digest == other.digest
 
-    @functools.cached_property
-    def _pickled(self) -> bytes:
-        """All fields, the same bytes in every process: without a memo, which would tell equal strings from one."""
-        file = io.BytesIO()
-        pickler = pickle.Pickler(file)
-        pickler.fast = True
-        pickler.dump({each.name: getattr(self, each.name) for each in fields(self)})
-        return file.getvalue()
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Attribute], tuple[bytes]]:
-        """As one string of bytes: ``datasets`` pickles a map function, piece by piece, before each of its steps."""
-        return _unpickled, (self._pickled,)
-
     @property
     def group_names(self) -> tuple[str, ...]:
         """Names of the groups, in the order of the file."""
@@ -282,11 +267,6 @@ class Attribute:
     def invertible_terms(self) -> tuple[Term, ...]:
         """Terms for which swapping to another group and back is the identity."""
         return tuple(term for group in self.groups for term in group.terms if term.invertible)
-
-
-def _unpickled(pickled: bytes) -> Attribute:
-    """The attribute of :attr:`Attribute._pickled`."""
-    return Attribute(**pickle.loads(pickled))
 
 
 @functools.lru_cache(maxsize=32)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import pickle
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -37,14 +35,6 @@ def test_there_are_files():
 
 def test_a_file_is_named_after_its_content(attribute):
     assert (attribute.name, attribute.language) in available_attributes()
-
-
-def test_an_attribute_is_pickled_as_one_string_of_bytes_that_says_all_again(attribute):
-    again = pickle.loads(pickle.dumps(attribute))
-    assert all(getattr(again, each.name) == getattr(attribute, each.name) for each in fields(attribute))
-    assert pickle.dumps(again) == pickle.dumps(attribute)  # or datasets would find no cache
-    (content,) = attribute.__reduce__()[1]
-    assert isinstance(content, bytes)
 
 
 def test_a_file_states_source_and_licence(attribute):
