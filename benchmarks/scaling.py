@@ -20,11 +20,13 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
+import shutil
 import sys
 import tempfile
 import time
 import tracemalloc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,13 +202,14 @@ def _shards(n: int) -> Work:
     """What ``augment --num_shards 4`` does, one shard after the other."""
     from benchmarks import engines
 
-    folder = tempfile.TemporaryDirectory()
-    source = engines.write_source(_sentences(n), Path(folder.name, "rows"))
+    folder = Path(tempfile.mkdtemp())
+    source = engines.write_source(_sentences(n), folder / "rows")
 
     def work() -> None:
-        with tempfile.TemporaryDirectory(dir=folder.name) as output:
+        with tempfile.TemporaryDirectory(dir=folder) as output:
             engines.shards(engines.steps("swap"), source, Path(output), number=4)
 
+    weakref.finalize(work, shutil.rmtree, folder)
     return work
 
 

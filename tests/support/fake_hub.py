@@ -182,6 +182,9 @@ class Handler(BaseHTTPRequestHandler):
     def token(self) -> str:
         return self.headers.get("Authorization", "").removeprefix("Bearer ")
 
+    def front_page(self) -> None:
+        self.reply(200)
+
     def whoami(self) -> None:
         token = {"accessToken": {"displayName": "t", **self.hub.tokens[self.token]}}
         self.reply(200, {"type": "user", "name": USER, "orgs": self.hub.organisations, "auth": token})
@@ -324,6 +327,7 @@ def entry(path: str, files: dict[str, bytes]) -> dict[str, Any]:
 
 
 ROUTES = [
+    ("GET", "/", Handler.front_page),
     ("GET", "/api/whoami-v2", Handler.whoami),
     ("GET", "/api/agent-harnesses", Handler.absent),
     ("POST", "/api/repos/create", Handler.create),
