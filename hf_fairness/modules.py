@@ -61,7 +61,7 @@ import datasets
 import evaluate
 
 from hf_fairness.results import flatten
-from hf_fairness.utils import as_flag
+from hf_fairness.utils import as_flag, is_missing, whole
 
 Module = TypeVar("Module", bound="type[_Direct]")
 
@@ -155,7 +155,7 @@ class _Direct:
         return {
             name: self._rows(value, declared[name], name)
             if isinstance(declared.get(name), Mapping) and value is not None
-            else value
+            else _nothing_as_none(value, declared.get(name))
             for name, value in inputs.items()
         }
 
@@ -173,11 +173,19 @@ class _Direct:
                     f"{', '.join(self._optional) or 'nothing else'} may be there too."
                 )
             full = {key: row.get(key, self._optional.get(key)) for key in declared}
+            full = {key: None if is_missing(value) else value for key, value in full.items()}
             for key, kind in declared.items():
                 if getattr(kind, "dtype", "") == "bool":  # a text would count as true whatever it says
                     full[key] = as_flag(full[key], f"{name}[{place}][{key!r}]")
             found.append(full)
         return found
+
+
+def _nothing_as_none(values: Any, declared: Any) -> Any:
+    """A column of texts with None for what is missing: evaluate would write NaN as the text "nan", which is a label."""
+    if values is None or getattr(declared, "dtype", "") != "string":
+        return values
+    return [None if is_missing(value) else value for value in whole(values)]
 
 
 class Metric(_Direct, evaluate.Metric):  # type: ignore[misc]

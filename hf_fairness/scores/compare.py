@@ -134,9 +134,8 @@ def paired_comparison(
         >>> result["difference"], round(result["p_value"], 6), result["method"]
         (0.75, 0.25, 'exact')
     """
-    first, second = np.asarray(a), np.asarray(b)
-    one = first.ndim < 2
-    first, second = as_values(first, "a", ndim=1 if one else 2), as_values(second, "b", ndim=1 if one else 2)
+    one = np.ndim(a) < 2
+    first, second = as_values(a, "a", ndim=1 if one else 2), as_values(b, "b", ndim=1 if one else 2)
     if first.shape != second.shape:
         raise ValueError(f"a and b must be the same items; got shapes {first.shape} and {second.shape}.")
     if statistic is None:

@@ -153,7 +153,7 @@ def _odds(hits: Floats, truth: Bools, clusters: Any, *, wanted: bool) -> dict[st
     (first, first_interval), (second, second_interval) = (gap.values() for gap in gaps)
     if first is None or second is None:
         return result | one_minus(key, None, None) | {f"{key}_difference": None, f"{key}_difference_ci95": None}
-    mean = mean_gap_interval([first, second], [first_interval, second_interval])
+    mean = mean_gap_interval([first, second], [first_interval, second_interval], families)
     worst = worst_gap_interval(families) if wanted else None
     result |= one_minus(key, (first + second) / 2.0, mean)
     return result | {f"{key}_difference": max(first, second), f"{key}_difference_ci95": worst}
@@ -218,6 +218,15 @@ def counterfactual_flip(
     if n_bootstrap < 0:
         raise ValueError(f"n_bootstrap must be 0 or more; got {n_bootstrap}.")
     every = np.stack([positives(column, "predictions", positive_label) for column in labels.values()], axis=1)
+    if positive_label is not None and not every.any():
+        known = sorted({str(label) for column in labels.values() for label in set(column.tolist())})[:5]
+        warnings.warn(
+            f"No prediction of any version is positive_label={positive_label!r}; they are {', '.join(known)}. A label "
+            "that is never given has a counterfactual parity of 1 whatever the model does: read the flip rate, and "
+            "check how the label is spelled.",
+            FairnessWarning,
+            stacklevel=2,
+        )
     hits = every[rows].astype(np.float64)
     first = labels[names[0]]
     flipped = np.any([column != first for column in labels.values()], axis=0)[rows]

@@ -263,7 +263,7 @@ def equalized_odds(
     result = one_minus("equalized_odds", float(np.mean(gaps)), None)
     result |= {"equalized_odds_difference": max(gaps), "equalized_odds_difference_ci95": None}
     if counts.wanted:
-        mean = mean_gap_interval(gaps, [largest_gap_interval(each) for each in rates])
+        mean = mean_gap_interval(gaps, [largest_gap_interval(each) for each in rates], rates)
         result |= one_minus("equalized_odds", float(np.mean(gaps)), mean)
         result["equalized_odds_difference_ci95"] = worst_gap_interval(rates)
     result |= _error_sums(counts, n_bootstrap, seed)

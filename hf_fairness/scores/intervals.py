@@ -408,14 +408,39 @@ def _cross_correlations(rates: Rates, first: NDArray[np.intp], second: NDArray[n
     return np.asarray(np.clip(found, -1.0, 1.0), dtype=np.float64)
 
 
-def mean_gap_interval(gaps: Sequence[float], intervals: Sequence[list[float] | None]) -> list[float] | None:
-    """95 % interval of the mean of gaps of different rows, from the interval of each."""
+def mean_gap_interval(
+    gaps: Sequence[float], intervals: Sequence[list[float] | None], families: Sequence[Rates] = ()
+) -> list[float] | None:
+    """95 % interval of the mean of gaps, from the interval of each.
+
+    The lower limit of a gap is cut at 0, and square-and-add of such limits never reaches 0 though chance explains all
+    gaps: the lower limit of the mean is the mean of the lower ones, on the safe side.
+
+    Args:
+        gaps: largest - smallest share of each family.
+        intervals: of each gap.
+        families: the shares behind each gap: lower limits are then held together, and clusters may share rows.
+    """
     if any(interval is None for interval in intervals):
         return None
     low, high = np.array(intervals, dtype=np.float64).T
-    mean, values = float(np.mean(gaps)), np.asarray(gaps)
-    down, up = (float(np.linalg.norm(side)) / len(values) for side in (values - low, high - values))
-    return [max(0.0, mean - down), mean + up]
+    if families:  # held together, for one that is above 0 lifts the mean
+        low = np.array([(largest_gap_interval(rates, families=len(families)) or [0.0])[0] for rates in families])
+    up = high - np.asarray(gaps)
+    squares = float(up @ _gap_correlations(families, len(up)) @ up)
+    return [float(low.mean()), float(np.mean(gaps)) + math.sqrt(max(squares, 0.0)) / len(up)]
+
+
+def _gap_correlations(families: Sequence[Rates], k: int) -> Floats:
+    """Correlation of the gaps of several families, 0 at least."""
+    if not families or any(rates.influence is None for rates in families):
+        return np.eye(k)
+    columns = []
+    for rates in families:
+        ends = rates.influence[:, [int(rates.values.argmax()), int(rates.values.argmin())]]
+        dense = ends.toarray() if hasattr(ends, "toarray") else np.asarray(ends)
+        columns.append(dense[:, 0] - dense[:, 1])
+    return np.maximum(correlations(np.stack(columns, axis=1)), 0.0)
 
 
 def worst_gap_interval(families: Sequence[Rates]) -> list[float] | None:

@@ -71,6 +71,8 @@ def _as_array(values: Any) -> Floats:
         values = values.double() if values.is_floating_point() else values
     elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
         return np.array([_as_array(value) for value in values], dtype=np.float64)
+    elif isinstance(values, np.ma.MaskedArray):  # numpy would read what is under the mask
+        return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -182,7 +184,7 @@ def cluster_index(clusters: Any, n: int, name: str = "clusters") -> NDArray[np.i
     Raises:
         ValueError: as ``read_keys``.
     """
-    if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "biu" and clusters.shape == (n,) and n:
+    if type(clusters) is np.ndarray and clusters.dtype.kind in "biu" and clusters.shape == (n,) and n:
         _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
         order = np.empty(len(first), dtype=np.intp)
         order[np.argsort(first)] = np.arange(len(first))

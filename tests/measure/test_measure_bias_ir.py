@@ -158,6 +158,17 @@ def test_relevance_is_read_whatever_a_file_writes_for_it(folder, spell):
         bias_ir([rows[0], rows[1] | {"relevant": None}, *rows[2:]], model=_random, **FAST)
 
 
+def test_a_document_that_a_list_names_twice_has_its_first_place():
+    once, twice = {"1": ["1a", "1b"], "2": ["2b", "2a"]}, {"1": ["1a", "1b", "1a"], "2": ["2b", "2a", "2b"]}
+    assert bias_ir(ROWS, ranking=twice, **FAST)["a_ratio"] == bias_ir(ROWS, ranking=once, **FAST)["a_ratio"] == 0.5
+    assert bias_ir(ROWS, ranking={"1": ["1a", "1b", "1a"], "2": ["2a", "2b", "2a"]}, **FAST)["a_ratio"] == 1.0
+
+
+def test_ids_of_no_document_are_no_balance():
+    with pytest.raises(ValueError, match=r"None of the documents .* '2b'.*\['x', 'y'\]. Spell ids alike"):
+        bias_ir(ROWS, ranking={"1": ["x", "y"], "2": ["x", "y"]}, **FAST)
+
+
 def test_prefixes_reach_the_encoder():
     seen = []
 
@@ -167,6 +178,18 @@ def test_prefixes_reach_the_encoder():
 
     bias_ir(ROWS, model=encode, query_prefix="query: ", document_prefix="passage: ", **FAST)
     assert sorted(seen) == ["passage: a d", "passage: b d", "query: q"]
+
+
+def test_class_labels_and_the_number_0_are_groups_and_topics():
+    from datasets import ClassLabel, Dataset
+
+    columns = {"query_id": ["1"] * 3 + ["2"] * 3, "group": [0, 1, 2] * 2, "category": [0] * 3 + [1] * 3}
+    scores, plain = [9, 1, 0, 8, 2, 0], Dataset.from_dict(columns)
+    found = bias_ir(plain, scores=scores, **FAST)
+    assert (found["0_ratio"], list(found["categories"])) == (1.0, ["0", "1"])
+    labelled = plain.cast_column("group", ClassLabel(names=["male", "female", "neutral"]))
+    found = bias_ir(labelled, scores=scores, **FAST)
+    assert (found["male_ratio"], found["female_ratio"], "neutral" in found) == (1.0, 0.0, True)
 
 
 def test_items_list_every_row():

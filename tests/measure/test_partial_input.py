@@ -64,6 +64,16 @@ def test_where_one_label_is_frequent_the_balanced_accuracy_sees_what_the_gain_do
     assert found["gap_ci95"] is None
 
 
+def test_labels_of_a_test_set_that_numbers_them_otherwise_are_compared_by_name():
+    def rows(names):
+        said = ["wet", "dry"] * 10
+        texts = {"hypothesis": [f"{word} {k}" for k, word in enumerate(said)], "label": [names.index(w) for w in said]}
+        return Dataset.from_dict(texts).cast_column("label", ClassLabel(names=names))
+
+    for names in (["dry", "wet"], ["wet", "dry"], ["damp", "wet", "dry"]):
+        assert partial_input(rows(["dry", "wet"]), test=rows(names), full_columns=None)["accuracy"] == 1.0
+
+
 def test_texts_and_clusters_share_a_fold():
     texts = ["a", "b", "a", "c", "d", "b"]
     folds = fold_numbers([texts], 3)
@@ -155,7 +165,7 @@ def test_probe_errors_say_what_is_wrong(arguments, error, message):
 
 def test_a_test_set_with_another_label():
     rows = make_pairs(30)
-    with pytest.raises(ValueError, match="label 2, which no training row has"):
+    with pytest.raises(ValueError, match="label 'contradiction', which no training row has"):
         partial_input(rows.filter(lambda row: row["label"] < 2), test=rows)
 
 

@@ -40,6 +40,17 @@ def test_a_row_that_lacks_what_is_needed_is_named():
         _load("crows_pairs").add_batch(predictions=[[0.1, 0.2]], references=[{"stereo_antistereo": "stereo"}])
 
 
+def test_what_is_missing_is_no_label_in_a_batch_either():
+    module, groups = _load("demographic_parity"), ["a", "b", "a", "b", float("nan"), float("nan")]
+    module.add_batch(predictions=[1, 0, 1, 0, 1, 1], groups=groups)
+    with pytest.raises(ValueError, match=r"groups holds 2 row\(s\) without a label, the first in row 4"):
+        module.compute()
+    module = _load("bias_ir")
+    rows = [*DOCUMENTS, {"query_id": "q0", "group": float("nan")}]
+    module.add_batch(predictions=[0.1 * i for i in range(9)], references=rows)
+    assert module.compute(n_bootstrap=20)["meta"]["groups"] == ["male", "female"]
+
+
 def test_texts_for_yes_and_no_in_a_batch():
     module = _load("bias_ir")
     scores = [0.1 * i for i in range(8)]

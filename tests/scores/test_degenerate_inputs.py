@@ -40,6 +40,7 @@ INPUTS = {
     "bfloat16": torch.tensor(GOOD, dtype=torch.bfloat16),
     "rows of bfloat16": list(torch.tensor(GOOD, dtype=torch.bfloat16)),
     "None": [[None, *row[1:]] for row in GOOD.tolist()],
+    "masked": np.ma.masked_array(GOOD, mask=np.eye(12, 4, dtype=bool)),
     "NA": [[pd.NA, *row[1:]] for row in GOOD.tolist()],
     "a row of None": [None, *GOOD[1:].tolist()],
 }

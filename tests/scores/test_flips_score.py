@@ -23,6 +23,13 @@ def test_flips_that_cancel_leave_the_parity_at_one():
     assert result["changed_share"] is None
 
 
+def test_a_positive_label_that_nobody_gets_is_said():
+    versions = {"original": ["toxic", "fine"] * 4, "counterfactual": ["fine", "fine"] * 4}
+    with pytest.warns(FairnessWarning, match=r"No prediction .* positive_label='Toxic'; they are fine, toxic"):
+        assert counterfactual_flip(versions, positive_label="Toxic")["counterfactual_parity"] == 1.0
+    assert counterfactual_flip(versions, positive_label="toxic")["counterfactual_parity"] == 0.5
+
+
 def test_three_versions_on_paper():
     versions = {"a": [1, 1, 0, 0], "b": [1, 0, 0, 0], "c": [1, 1, 1, 0]}
     chances = {"c": [0.9, 0.8, 0.7, 0.1], "a": [0.9, 0.7, 0.2, 0.1], "b": [0.8, 0.3, 0.2, 0.4]}

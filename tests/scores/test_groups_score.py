@@ -172,6 +172,24 @@ def test_clusters_widen_intervals_until_they_cover():
     assert result["minimal_detectable_gap"] > 1.3 * plain
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_mean_of_gaps_that_chance_explains_reaches_the_ideal(seed):
+    predictions = np.random.default_rng(seed).integers(0, 2, 400)
+    references, groups = np.tile([0, 0, 1, 1], 100), np.tile(["a", "b"], 200)
+    chance = equal_opportunity(predictions, references, groups)
+    if chance["equal_opportunity_0_ci95"][1] == chance["equal_opportunity_1_ci95"][1] == 1.0:
+        assert equalized_odds(predictions, references, groups)["equalized_odds_ci95"][1] == 1.0
+
+
+def test_gaps_of_the_same_clusters_are_no_two_findings():
+    """Every row stands there twice, with both references: the mean of the two gaps is known as well as one of them."""
+    predictions, groups = np.tile(np.random.default_rng(0).integers(0, 2, 200), 2), np.tile(["a", "b"], 200)
+    references, clusters = np.repeat([0, 1], 200), np.tile(np.arange(200) // 5, 2)
+    one = equal_opportunity(predictions, references, groups, clusters=clusters)["equal_opportunity_1_ci95"]
+    both = equalized_odds(predictions, references, groups, clusters=clusters)["equalized_odds_ci95"]
+    assert both == pytest.approx(one)
+
+
 def test_clusters_of_one_row_are_no_clusters():
     predictions, references, groups = _random(0, 3, 300)
     plain = equalized_odds(predictions, references, groups, n_bootstrap=20_000)

@@ -23,6 +23,12 @@ ROWS = [
 ]
 
 
+@pytest.mark.parametrize("empty", [None, float("nan"), " "])
+def test_a_cell_without_a_reason_is_none_whatever_a_file_reads_for_it(empty):
+    rows = [row | {"rejected_reason": row.get("rejected_reason") or empty} for row in ROWS]
+    assert measure(rows, n_bootstrap=0) == measure(ROWS, n_bootstrap=0)
+
+
 def test_by_hand():
     result = measure(ROWS, n_bootstrap=500)
     assert (result["polarity_accuracy"], result["n"], result["n_skipped"]) == (2 / 5, 5, 1)

@@ -210,7 +210,10 @@ class _Data:
         self._train = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
         self._texts, self.labels = self._train, self.train_labels
         if test is not None:
-            _, rows, _, others = read_corpus(test, columns, label_column, "partial_input: test")
+            names, rows, codes, others = read_corpus(test, columns, label_column, "partial_input: test")
+            if all(getattr(each.features[label_column], "names", None) for each in (dataset, test)):
+                # A split may number its labels in its own way: names are compared.
+                values, others = [self.names[code] for code in self.train_labels], [names[code] for code in codes]
             numbers = {value: int(code) for value, code in zip(values, self.train_labels, strict=True)}
             unknown = next((value for value in others if value not in numbers), None)
             if unknown is not None:

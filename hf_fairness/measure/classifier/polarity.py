@@ -13,7 +13,7 @@ from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.maps import MISSING
 from hf_fairness.scores import polarity as scores
 from hf_fairness.scores.statistics import N_BOOTSTRAP
-from hf_fairness.utils import as_flag
+from hf_fairness.utils import as_flag, is_missing
 
 
 def polarity_accuracy(
@@ -66,7 +66,8 @@ def polarity_accuracy(
         if missing:
             raise ValueError(f"No column {missing[0]!r}. Columns: {', '.join(map(str, row))}.")
         has_terms = as_flag(row.get("has_terms", True), f"rows[{place}]['has_terms']")
-        if not has_terms and row.get("rejected_reason", "") in ("", MISSING):
+        reason = row.get("rejected_reason")  # a file reads an empty cell as None or NaN
+        if not has_terms and (is_missing(reason) or str(reason).strip() in ("", MISSING)):
             skipped += 1
             continue
         for name in names:

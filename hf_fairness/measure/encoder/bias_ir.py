@@ -146,12 +146,26 @@ def _rows(documents: str | Path | Iterable[Mapping[str, Any]]) -> list[Mapping[s
             )
         if is_missing(row["query_id"]):
             raise ValueError(f"documents[{place}] has no query: its query_id is {row['query_id']!r}; expected a label.")
-    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
+    features = getattr(documents, "features", None) or {}
+    named = {name: kind.int2str for name, kind in features.items() if hasattr(kind, "int2str")}
+    return [
+        {name: None if is_missing(value) else named.get(name, _same)(value) for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _said(value: Any) -> str:
+    """A cell as text; what is missing is empty, the number 0 is not."""
+    return "" if value is None else str(value)
 
 
 def _items(rows: Sequence[Mapping[str, Any]], config: BiasIRConfig) -> _Items:
     """Documents of one query and relevance side by side, one per version."""
-    found = dict.fromkeys(str(row["group"]) for row in rows if row["group"])
+    found = dict.fromkeys(name for row in rows if (name := _said(row["group"])))
     groups = [name for name in found if name != config.neutral] if config.groups is None else list(config.groups)
     if len(groups) < 2 or any(name not in found for name in groups):
         raise ValueError(f"documents must hold versions of at least two groups; wanted {groups}, got {list(found)}.")
@@ -173,10 +187,10 @@ def _items(rows: Sequence[Mapping[str, Any]], config: BiasIRConfig) -> _Items:
     first = [rows[versions[groups[0]]] for versions in kept.values()]
     return _Items(
         versions={name: [versions[name] for versions in kept.values()] for name in names},
-        categories=[str(row.get("category") or "all") for row in first],
+        categories=[_said(row.get("category")) or "all" for row in first],
         queries=[query for query, _ in kept],
         relevant=[relevant for _, relevant in kept],
-        expected=[str(row.get("expected") or "") for row in first],
+        expected=[_said(row.get("expected")) for row in first],
         n_skipped=len(sets) - len(kept),
     )
 
@@ -254,12 +268,21 @@ def _from_ranking(ranking: Mapping[str, Sequence[str]], rows: Sequence[Mapping[s
     missing = [query for query in items.queries if query not in lists]
     if missing:
         raise ValueError(f"ranking has no list for {len(missing)} queries, the first {missing[0]!r}.")
-    places = {query: {name: place for place, name in enumerate(names)} for query, names in lists.items()}
-    result = np.zeros(len(rows))
+    # Passages of one document may stand in a list several times: the first place counts.
+    places = {
+        query: {name: place for place, name in reversed(list(enumerate(names)))} for query, names in lists.items()
+    }
+    result, found = np.zeros(len(rows)), 0
     for row_place in sorted({place for chosen in items.versions.values() for place in chosen}):
         row = rows[row_place]
         if row.get("document_id") is None:
             raise ValueError(f"A ranking needs document_id in each row; query {row['query_id']!r} lacks one.")
         known = places[str(row["query_id"])]
-        result[row_place] = -float(known.get(str(row["document_id"]), len(known)))
+        found += str(row["document_id"]) in known
+        result[row_place] = -float(known.get(str(row["document_id"]), len(lists[str(row["query_id"])])))
+    if not found:
+        raise ValueError(
+            f"None of the documents stands in the list of its query: a document_id is {str(row['document_id'])!r}, and "
+            f"the list of query {row['query_id']!r} begins with {lists[str(row['query_id'])][:3]}. Spell ids alike."
+        )
     return result
