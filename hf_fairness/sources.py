@@ -212,6 +212,8 @@ def _reader(
     path = Path(source)
     if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
         raise ValueError(f"{flags[0]} {config}: {source} is one table and has no configurations. Leave it out.")
+    if split and "[" in split and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
+        raise ValueError(f"{flags[1]} {split}: {source} is one table, of which no part is read. Take --max_rows.")
     if source == "demo":
         from hf_fairness.demo import corpus
 

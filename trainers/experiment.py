@@ -693,7 +693,7 @@ def over_seeds(records: Sequence[Record]) -> Record:
         if len(each) < len(records):
             continue
         values = {
-            arm: replace(value, **_mean([one.values[arm] for one in each]))
+            arm: replace(value, **_mean([one.values[arm] for one in each], *_ends_of(measure)))
             for arm, value in measure.values.items()
             if all(arm in one.values for one in each)
         }
@@ -722,8 +722,17 @@ def over_seeds(records: Sequence[Record]) -> Record:
     )
 
 
-def _mean(values: Sequence[Value]) -> dict[str, Any]:
-    """Mean over seeds and an interval over seeds and items."""
+def _ends_of(measure: Measure) -> tuple[float, float]:
+    """Range in which the values of a measure lie: effect sizes, deltas and distances have other ends than shares."""
+    if measure.direction == "higher" and measure.ideal == 1.0:
+        return 0.0, 1.0
+    if measure.ideal == 0.5:
+        return 0.0, 1.0
+    return (0.0 if measure.direction == "lower" and measure.ideal == 0.0 else -math.inf), math.inf
+
+
+def _mean(values: Sequence[Value], least: float = -math.inf, most: float = math.inf) -> dict[str, Any]:
+    """Mean over seeds and an interval over seeds and items, cut at the ends of the range if no seed goes beyond it."""
     numbers = np.array([value.value for value in values])
     centre, over = float(numbers.mean()), mean_interval(numbers)
     known = [value for value in values if value.ci95 is not None]
@@ -738,8 +747,8 @@ def _mean(values: Sequence[Value]) -> dict[str, Any]:
         )
         sides.append(math.hypot(over[end] - centre, items))
     low, high = centre - sides[0], centre + sides[1]
-    if known and all(0.0 <= end <= 1.0 for value in known if value.ci95 for end in value.ci95):
-        low, high = max(low, 0.0), min(high, 1.0)
+    if known and all(least <= end <= most for value in known if value.ci95 for end in value.ci95):
+        low, high = max(low, least), min(high, most)
     return {"value": centre, "ci95": (low, high)}
 
 

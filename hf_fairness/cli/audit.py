@@ -122,6 +122,11 @@ def _audit(arguments: Arguments, repository: str | None) -> dict[str, Any]:
     attribute = load_attribute(arguments.attribute, language=arguments.language)
     sets: dict[str, Any] = dict(open_variants(arguments.variants, attribute.group_names))
     if arguments.dataset:
+        if Path(arguments.dataset).stem in sets:
+            raise ValueError(
+                f"--dataset {arguments.dataset} and a file of --variants are both called "
+                f"{Path(arguments.dataset).stem!r}: rename one of them."
+            )
         sets[Path(arguments.dataset).stem] = _variants(arguments, attribute)
     options: dict[str, Any] = {
         "attribute": attribute,

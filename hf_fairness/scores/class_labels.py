@@ -129,6 +129,26 @@ def class_names(labels: Iterable[Label]) -> list[str]:
     return list(dict.fromkeys([*map(str, numbers), *sorted(kind for kind in kinds if isinstance(kind, str))]))
 
 
+def refuse_numbers(labels: Sequence[Label], names: Sequence[str], what: str) -> None:
+    """Raise where labels are numbers and the classes are words whose order nobody stated.
+
+    Args:
+        labels: of :func:`read_labels`.
+        names: of the classes, in alphabetical order.
+        what: how messages call the labels.
+
+    Raises:
+        ValueError: says which number.
+    """
+    number = next((label for label in labels if isinstance(label, int)), None)
+    if number is not None and not any(_is_number(name) for name in names):
+        raise ValueError(
+            f"{what}: there is the label {number}, and the training rows have the words {', '.join(names)}: which is "
+            "which? Write words here too, or make a ClassLabel of the training rows (for IBADR and refine "
+            "--class_names says their order)."
+        )
+
+
 def places(
     labels: Sequence[Label],
     names: Sequence[str],

@@ -69,6 +69,8 @@ def test_what_is_not_said_is_an_error_that_names_the_flag(splits: str, tmp_path:
         open_held_out(DataArguments(dataset=str(own)), HeldOutArguments(validation_split="dev"), "validation")
     with pytest.raises(ValueError, match=r"--dataset_config mnli: .* has no configurations"):
         open_rows(DataArguments(dataset=str(own), dataset_config="mnli"))
+    with pytest.raises(ValueError, match=r"--dataset_split train\[:10%\]: .* is one table, .* Take --max_rows"):
+        open_rows(DataArguments(dataset=str(own), dataset_split="train[:10%]"))
     with pytest.raises(ValueError, match="max_rows is 0"):
         DataArguments(max_rows=0)
 

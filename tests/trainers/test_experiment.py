@@ -11,7 +11,7 @@ import pytest
 from transformers import TrainingArguments
 
 from hf_fairness.arguments import ExperimentArguments
-from hf_fairness.record import Arm, Declared, Value
+from hf_fairness.record import Arm, Declared, Gap, Measure, Record, Value, compare
 from hf_fairness.report.artefact_card import About, from_record
 from hf_fairness.scores.statistics import mean_interval
 from hf_fairness.trainers import experiment
@@ -181,6 +181,25 @@ def test_seeds_without_intervals_over_items_have_those_over_seeds(run):
     (joined,) = over_seeds(bare).measures
     assert joined.interval_over == "seeds"
     assert joined.values["toy"].ci95 == pytest.approx(mean_interval([0.5, 0.7]))
+
+
+def test_no_interval_of_a_measure_that_is_no_share_ends_at_1_nor_one_of_a_difference_at_0():
+    arms = (Arm("control", "control", "control"), Arm("m", "M", "method"))
+
+    def seed(value: float, difference: float) -> Record:
+        values = {"control": Value(1.1, (1.02, 1.2)), "m": Value(value, (value - 0.3, value + 0.3))}
+        effect = Measure("d", "6", "effect_size", "SEAT", "bias", 0.0, "zero", values, noise=0.15)
+        parity = {"control": Value(0.5, (0.4, 0.6)), "m": Value(0.5 + difference, (0.4, 0.9))}
+        rate = Measure("r", "s", "accuracy", "a rate", "utility", 1.0, "higher", parity)
+        gap = Gap("r", "m", "control", difference, "worse", "", (difference - 0.005, difference + 0.005))
+        return Record("toy", "r", "", arms, (effect, rate), (*compare([effect], [("m", "control")]), gap))
+
+    joined = over_seeds([seed(0.45, 0.01), seed(0.55, 0.1)])
+    effect, rate = joined.measures
+    assert effect.values["m"].ci95[1] > 1.1
+    assert joined.gaps[0].verdict == "no clear change"
+    assert rate.values["m"].ci95 == (0.0, 1.0)  # a share ends there
+    assert joined.gaps[1].ci95[0] < 0.0
 
 
 def test_without_a_control(run):

@@ -167,10 +167,11 @@ def train_ccd(given: Given, folder: Path, *, stop: int | None = None) -> dict[st
 def _losses(trainer: CCDTrainer, kept: int) -> dict[str, float]:
     """Both parts of the validation loss, unweighted, so that trainings with other weights can be compared.
 
-    Those that were logged at the kept step are unweighted where beta is 1.
+    Those that were logged at the kept step are unweighted where both weights are 1.
     """
     known = (entry for entry in trainer.state.log_history if entry["step"] == kept and "eval_loss_bias" in entry)
-    beta, trainer.loss.beta = trainer.loss.beta, 1.0
-    found = (next(known, None) if beta == 1.0 else None) or trainer.evaluate()
-    trainer.loss.beta = beta
+    loss = trainer.loss
+    weights, (loss.beta, loss.bias_weight) = (loss.beta, loss.bias_weight), (1.0, 1.0)
+    found = (next(known, None) if weights == (1.0, 1.0) else None) or trainer.evaluate()
+    loss.beta, loss.bias_weight = weights
     return {"loss_bias": found["eval_loss_bias"], "loss_rep": found["eval_loss_rep"]}

@@ -22,7 +22,7 @@ from hf_fairness.measure.classifier.pairs import read_pairs
 from hf_fairness.refine import balance
 from hf_fairness.rows import column_names, column_values
 from hf_fairness.runs import content_key
-from hf_fairness.scores.class_labels import Label, class_names, places, read_labels
+from hf_fairness.scores.class_labels import Label, class_names, places, read_labels, refuse_numbers
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 
@@ -195,6 +195,9 @@ def prepare(
     classes = [name for name in known or occurring if name in occurring]
     if len(classes) < 2:
         raise ValueError(f"Column {column!r} holds {len(classes)} kinds of labels; a classifier needs two or more.")
+    for name, found in labels.items():
+        if known is None and name != "train":
+            refuse_numbers(found, classes, f"Column {column!r} of the {name} set")
     positive = _positive(classes, arguments.positive_label, known)
     numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
     groups = None

@@ -35,6 +35,7 @@ class PairTask:
         columns: the one or two text columns.
         label_names: names of the labels in the order of their numbers.
         counts: what was left out, and where the validation rows are from.
+        stated: whether somebody stated the order of the names; else it is that of the alphabet.
     """
 
     train: Dataset
@@ -43,6 +44,7 @@ class PairTask:
     columns: tuple[str, ...]
     label_names: list[str]
     counts: dict[str, Any] = field(default_factory=dict)
+    stated: bool = True
 
     @cached_property
     def train_key(self) -> str:
@@ -124,9 +126,12 @@ def read_task(
     """
     columns, found, counts = text_columns(train, arguments.text_column), {}, {}
     names: Sequence[str] | None = arguments.class_names
+    stated = bool(names) or hasattr(train.features.get(arguments.label_column), "names")
     for title, rows in (("train", train), ("validation", validation), ("test", test)):
         if rows is not None:
-            found[title], names = labelled_rows(rows, columns, names, title, label_column=arguments.label_column)
+            found[title], names = labelled_rows(
+                rows, columns, names, title, label_column=arguments.label_column, stated=stated or title == "train"
+            )
             counts[f"n_{title}_unlabelled"] = len(rows) - len(found[title])
     rows = found["train"]
     if validation is None:
@@ -134,7 +139,7 @@ def read_task(
         cut = max(1, len(rows) // 10)
         found["validation"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
     counts = {name: n for name, n in counts.items() if n} | {"validation_held_out": validation is None}
-    return PairTask(rows, found["validation"], found.get("test"), columns, list(names or ()), counts)
+    return PairTask(rows, found["validation"], found.get("test"), columns, list(names or ()), counts, stated)
 
 
 def read_pool(task: PairTask, rows: Dataset, title: str, label_column: str = LABEL) -> Dataset:
@@ -155,7 +160,7 @@ def read_pool(task: PairTask, rows: Dataset, title: str, label_column: str = LAB
         raise ValueError(f"The pool {title} has no added row: what it holds are the original ones.".replace("  ", " "))
     labels = label_column if label_column in rows.column_names else LABEL
     what = f"pool {title}".strip()
-    return labelled_rows(rows, task.columns, task.label_names, what, label_column=labels)[0]
+    return labelled_rows(rows, task.columns, task.label_names, what, label_column=labels, stated=task.stated)[0]
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,8 @@ def labelled_sets(
             found.append(_published(task, given, title, {**about, "columns": columns}))
         else:
             labels = label_column if label_column in given.column_names else LABEL
-            rows, _ = labelled_rows(given, task.columns, task.label_names, title, label_column=labels, others=_PARTS)
+            how: dict[str, Any] = {"label_column": labels, "others": _PARTS, "stated": task.stated}
+            rows, _ = labelled_rows(given, task.columns, task.label_names, title, **how)
             found.append(_own(task, rows, title, about))
     return found
 

@@ -20,7 +20,7 @@ from hf_fairness.refine import compensate, random_refine, replace, split, subtra
 from hf_fairness.rows import column_values, text_columns
 from hf_fairness.scores.statistics import Floats, as_values, generator
 from hf_fairness.trainers.training.pair_training import labelled_rows
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, is_missing
 
 LABEL = "label"
 #: Columns of texts that are looked for, in this order, and of what is learned.
@@ -198,7 +198,8 @@ def read_pairs(
             "--label_column what is learned: classes, or scores of how alike the texts are."
         )
     names: Sequence[str] | None = class_names
-    scores = _holds_scores(train, column)
+    stated = bool(names) or hasattr(train.features[column], "names")
+    scores = class_names is None and _holds_scores(train, column)
     kept: dict[str, Dataset] = {}
     counts = {"n_rows": len(train)}
     for title, rows in (("train", train), ("test", test)):
@@ -213,7 +214,9 @@ def read_pairs(
         if scores:
             kept[title] = whole
         else:
-            kept[title], names = labelled_rows(whole, columns, names, title, label_column=column)
+            kept[title], names = labelled_rows(
+                whole, columns, names, title, label_column=column, stated=stated or title == "train"
+            )
         counts[f"n_{title}_left_out"] = len(rows) - len(kept[title])
     if scores:
         kept = _scaled(kept, columns, column)
@@ -232,9 +235,15 @@ def read_pairs(
 
 
 def _holds_scores(rows: Dataset, column: str) -> bool:
-    """Whether a column holds scores and no classes: fractions, or whole numbers that are called scores."""
+    """Whether a column holds scores and no classes: fractions, or numbers that are called scores.
+
+    A file whose column of classes lacks one gives all of them as 0.0, 1.0 ...: they are classes all the same.
+    """
     kind = str(getattr(rows.features[column], "dtype", ""))
-    return kind.startswith("float") or (kind.startswith(("int", "uint")) and "score" in column)
+    if not kind.startswith(("float", "int", "uint")) or "score" in column:
+        return kind.startswith(("float", "int", "uint"))
+    values = column_values(rows, column) if kind.startswith("float") else []
+    return any(not is_missing(value) and not float(value).is_integer() for value in values)
 
 
 def _with_texts(rows: Dataset, columns: Sequence[str], column: str, title: str) -> Dataset:
@@ -243,7 +252,7 @@ def _with_texts(rows: Dataset, columns: Sequence[str], column: str, title: str) 
     whole = [
         place
         for place, (*texts, learned) in enumerate(zip(*values, strict=True))
-        if learned is not None and all(isinstance(text, str) and text.strip() for text in texts)
+        if not is_missing(learned) and all(isinstance(text, str) and text.strip() for text in texts)
     ]
     if len(whole) == len(rows):
         return rows

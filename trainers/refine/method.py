@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
+from datasets import ClassLabel, Dataset
 from sentence_transformers import SentenceTransformer
 
 from hf_fairness._processes import rows_shared
@@ -35,6 +35,7 @@ from hf_fairness.report.bias_score import refinement_figure, refinement_table, s
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import LIMITS
 from hf_fairness.rows import column_values
+from hf_fairness.runs import content_key
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, run_experiment
 from hf_fairness.trainers.refine.arguments import ORIGINAL, RefineArguments, RefineConfig
 from hf_fairness.trainers.refine.bilstm import bilstm_max
@@ -170,7 +171,7 @@ class RefineMethod(OpenedEncoder):
     def opened_as(self) -> list[Any]:
         """How the original is opened; a head of a masked-language model is kept with it."""
         a = self.arguments
-        how = [a.hidden_size, self.nli_settings] if a.bilstm else []
+        how = [a.hidden_size, self.nli_settings, self.words_key] if a.bilstm else []
         return [*super().opened_as, self.config.keep_mlm_head, self.config.use_peft, *how]
 
     @cached_property
@@ -184,13 +185,23 @@ class RefineMethod(OpenedEncoder):
         a = self.arguments
         return DebiasWords.chosen(a.hd_words, self.attribute) if a.hard_debias else None
 
+    @cached_property
+    def measured(self) -> list[str]:
+        """Texts that association tests and given pairs ask a BiLSTM about: it knows no words that it was not told."""
+        texts = [text for test in self.tests for each in test.sets for text in each.texts]
+        sides = () if self.data["sts_pairs"] is None else self._given_pairs[:2]
+        return [*texts, *(text for side in sides for text in side)]
+
+    @cached_property
+    def words_key(self) -> Any:
+        """What decides, beside the rows, which words a BiLSTM knows."""
+        return [content_key(self.measured), self.attribute.digest, self.names_key]
+
     def bilstm(self, vectors: str, *, hard: bool) -> SentenceTransformer:
         """An encoder before its training, which knows the words of all rows and of all that is measured."""
-        columns, texts = self.pairs.columns, [text for test in self.tests for each in test.sets for text in each.texts]
+        columns, texts = self.pairs.columns, [*self.measured]
         for part in self.pairs.parts.values():
             texts += texts_of(part, columns)
-        if self.data["sts_pairs"] is not None:
-            texts += [text for side in self._given_pairs[:2] for text in side]
         return bilstm_max(
             vectors,
             texts=texts,
@@ -466,7 +477,11 @@ class RefineMethod(OpenedEncoder):
     def _write_corpus(self, folder: Path, repo_id: str) -> None:
         name = next(iter(self.arguments.refined_arms))
         rows, counts = self.corpus(name)
-        write_splits(folder, {"train": rows, "test": self.pairs.parts["test"]})
+        splits = {"train": rows, "test": self.pairs.parts["test"]}
+        if self.pairs.classes:
+            kind = ClassLabel(names=list(self.pairs.label_names))
+            splits = {split: part.cast_column(LABEL, kind) for split, part in splits.items()}
+        write_splits(folder, splits)
         made = Derivation(
             name=repo_id,
             method=self.command,

@@ -257,7 +257,8 @@ def train_on_nli(
     if len(set(train["label"][:])) < 2:
         found = f"all have the label {labels[train['label'][0]]!r}" if len(train) else "none has a label"
         raise ValueError(f"Of the {len(rows)} training rows {found}: there is nothing to learn from them.")
-    dev, _ = labelled_rows(dev_rows, names, labels, "development", label_column=label_column)
+    stated = label_names is not None or hasattr(rows.features[label_column], "names")
+    dev, _ = labelled_rows(dev_rows, names, labels, "development", label_column=label_column, stated=stated)
     if not len(dev):
         raise ValueError(f"None of the {len(dev_rows)} development rows has a label.")
     train, dev = (each.rename_columns(dict(zip(names, _PAIR, strict=True))) for each in (train, dev))

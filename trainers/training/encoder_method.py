@@ -155,7 +155,8 @@ class OpenedEncoder(Method):
     def opened(self) -> TrainableEncoder:
         """The original as trainings begin with it, opened once; nothing trains this very object."""
         found: TrainableEncoder = self.once(
-            f"opened {self.opened_as}", lambda: open_encoder(self.arguments.model_name_or_path, self.config)
+            f"opened {self.base_key} {self.opened_as}",
+            lambda: open_encoder(self.arguments.model_name_or_path, self.config),
         )
         return found
 
@@ -168,7 +169,7 @@ class OpenedEncoder(Method):
             encoder.name = self.arguments.model_name_or_path
             return RememberingEncoder(encoder)
 
-        found: RememberingEncoder = self.once(f"original {self.opened_as}", make)
+        found: RememberingEncoder = self.once(f"original {self.base_key} {self.opened_as}", make)
         return found
 
     def untouched(self, name: str) -> Fitted:
@@ -240,7 +241,10 @@ class EncoderMethod(OpenedEncoder):
     @cached_property
     def benchmarks(self) -> list[Items]:
         """The published benchmarks that were given, whether or not this model can be asked them."""
-        found: list[Items] = self.once("benchmarks", lambda: read_benchmarks(self.arguments, self.attribute, self.data))
+        found: list[Items] = self.once(
+            f"benchmarks {self.attribute.digest}",
+            lambda: read_benchmarks(self.arguments, self.attribute, self.data),
+        )
         return found
 
     @cached_property
@@ -397,7 +401,7 @@ class EncoderMethod(OpenedEncoder):
             groups=tuple(self.groups),
             attribute=self.attribute,
             config=self.config,
-            rows_key=content_key(self.run.key("variants"), self.opened_as),
+            rows_key=content_key(self.run.key("variants"), self.base_key, self.opened_as),
             shared=self.shared,
             base_name=self.base_name,
             base_id=self.base_id,

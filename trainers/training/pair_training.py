@@ -253,7 +253,16 @@ def class_order(opened: Classifier, names: Sequence[str]) -> list[int]:
         return [theirs[name] for name in ours]
     if len(theirs) != len(names):
         raise ValueError(f"{opened.name} has {len(theirs)} classes, the labels have {len(names)}: {list(names)}.")
-    if all(name.isdecimal() or name.startswith("label_") for name in theirs) or all(map(str.isdecimal, ours)):
+    if all(name.isdecimal() or name.startswith("label_") for name in theirs):
+        return list(range(len(names)))
+    if all(map(str.isdecimal, ours)):
+        pairs = ", ".join(f"{own} = {name}" for own, name in zip(names, opened.label_names.values(), strict=True))
+        warnings.warn(
+            f"{opened.name} names its classes and the rows number theirs: they are taken to be in one order ({pairs}). "
+            "If that is wrong, say what the numbers mean (label_names, --class_names).",
+            FairnessWarning,
+            stacklevel=3,
+        )
         return list(range(len(names)))
     raise ValueError(
         f"{opened.name} has the classes {', '.join(opened.label_names.values())} and the rows the labels "
@@ -297,6 +306,7 @@ def labelled_rows(
     *,
     label_column: str = "label",
     others: Sequence[str] = (),
+    stated: bool = True,
 ) -> tuple[Dataset, list[str]]:
     """Rows with the text columns and ``label``, those without a label left out with a warning; and names of the labels.
 
@@ -307,9 +317,12 @@ def labelled_rows(
         title: of the rows, in messages.
         label_column: column of the labels.
         others: columns to keep beside these, as texts, where the rows have them.
+        stated: whether somebody stated the order of the names. Else they are words of other rows in alphabetical order,
+            in which no number has a place.
 
     Raises:
-        ValueError: a column is missing, a row without text, a label that is not in the map.
+        ValueError: a column is missing, a row without text, a label that is not in the map, or a number where nobody
+            stated the order of the names.
     """
     missing = [name for name in (*columns, label_column) if name not in rows.column_names]
     if missing:
@@ -322,6 +335,8 @@ def labelled_rows(
     own = getattr(rows.features[label_column], "names", None)  # a split may number its labels in its own way
     found = class_labels.read_labels([values[place] for place in kept], what, names=own, rows=kept)
     names = list(names or own or class_labels.class_names(found))
+    if not stated:
+        class_labels.refuse_numbers(found, names, what)
     labels = class_labels.places(found, names, f"{what} (--class_names says what the classes are)", rows=kept)
     if len(kept) < len(rows):
         warnings.warn(

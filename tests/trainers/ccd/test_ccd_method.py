@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 
 from hf_fairness.measure.held_out import frames_of
 from hf_fairness.trainers import CCDArguments, CCDConfig, run_ccd
+from hf_fairness.trainers.ccd.method import CCDMethod, _losses
 from support.ccd_case import fewer_texts
 from support.tiny_bert import save_tiny_bert
 
@@ -73,6 +75,34 @@ def run(encoder, tmp_path, monkeypatch):
 
 def parts(out) -> dict[str, list[str]]:
     return {name.name: load_from_disk(name)["neutral"][:] for name in sorted((out / "variants").iterdir())}
+
+
+def test_trials_of_other_models_open_their_own(encoder, tmp_path):
+    """``--sweep model_name_or_path=...``: what trials share in memory is that of one model."""
+    other = save_tiny_bert(tmp_path / "other", ["a", "b"], seed=1)
+    config, shared = CCDConfig(output_dir=str(tmp_path / "out"), use_cpu=True, report_to="none"), {}
+    given = [CCDArguments(model_name_or_path=each, **QUICK) for each in (encoder, other, encoder)]
+    trials = [CCDMethod(None, each, config, {}, shared, 0) for each in given]
+    assert [trial.opened.source for trial in trials] == [encoder, other, encoder]
+    assert trials[0].opened is trials[2].opened
+    vectors = [trial.original.encode(["a"]) for trial in trials]
+    assert not np.allclose(vectors[0], vectors[1])
+
+
+def test_the_losses_of_the_report_are_without_the_weights_of_the_training():
+    class Stub:
+        loss = SimpleNamespace(beta=0.5, bias_weight=0.0)
+        state = SimpleNamespace(log_history=[{"step": 2, "eval_loss_bias": 0.0, "eval_loss_rep": 0.1}])
+
+        def evaluate(self):
+            return {"eval_loss_bias": 0.3 * self.loss.bias_weight, "eval_loss_rep": 0.2 * self.loss.beta}
+
+    for weights in ((0.5, 0.0), (1.0, 2.0), (1.0, 0.0)):
+        Stub.loss.beta, Stub.loss.bias_weight = weights
+        assert _losses(Stub(), 2) == {"loss_bias": 0.3, "loss_rep": 0.2}
+        assert (Stub.loss.beta, Stub.loss.bias_weight) == weights
+    Stub.loss.beta = Stub.loss.bias_weight = 1.0
+    assert _losses(Stub(), 2) == {"loss_bias": 0.0, "loss_rep": 0.1}  # as it was logged
 
 
 @pytest.mark.parametrize("strategy", ["steps", "no"])

@@ -13,8 +13,10 @@ from hf_fairness.cli import command
 from hf_fairness.encoders import as_encoder, input_embeddings
 from hf_fairness.erasure import DebiasWords, hard_debias_vectors
 from hf_fairness.record import Record
+from hf_fairness.runs import content_key
 from hf_fairness.trainers import RefineArguments, RefineConfig
 from hf_fairness.trainers.refine.bilstm import is_bilstm, open_word_vectors
+from hf_fairness.trainers.refine.method import RefineMethod
 from hf_fairness.trainers.refine.training import bilstm_config, bilstm_settings
 from support import refine_case
 
@@ -98,6 +100,18 @@ def test_a_finished_run_is_taken_from_its_folder(run, words):
     again = command("refine")([*words, "--output_dir", str(out), "--resume"])
     assert {each.name: each.stat().st_mtime_ns for each in (out / "train_original" / "model").iterdir()} == before
     assert again["arms"]["hd"] == result["arms"]["hd"]
+
+
+def test_a_bilstm_that_lacks_words_of_what_is_measured_now_is_trained_anew(words, tmp_path):
+    """It passes over words that it does not know: with those of an earlier run numbers would be of other texts."""
+    config = bilstm_config(RefineConfig(output_dir=str(tmp_path), use_cpu=True), "small")
+    pairs = {"sentence1": ["the nurse waits"] * 3, "sentence2": ["a zebra"] * 3, "score": [0.0, 1.0, 2.0]}
+    keys = []
+    for sts, more in ((None, {}), (pairs, {}), (None, {"attribute": "religion"})):
+        arguments = RefineArguments(model_name_or_path=words[0], bilstm=True, seat_tests=["6"], **more)
+        data = {"rows": None, "test": None, "sts_pairs": sts, "tests": None}
+        keys.append(content_key(RefineMethod(None, arguments, config, data, {}, 0).opened_as))
+    assert len(set(keys)) == 3
 
 
 def test_settings_that_are_given_come_before_those_of_the_encoder(tmp_path):

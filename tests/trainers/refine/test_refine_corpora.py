@@ -46,6 +46,17 @@ def test_whole_numbers_are_scores_where_they_are_called_so():
     assert read_pairs(rows).label_names == ("0", "1")
 
 
+@pytest.mark.parametrize(("named", "expected"), [(None, ("0", "1", "2")), (["e", "n", "c"], ("e", "n", "c"))])
+def test_a_label_that_is_missing_makes_no_scores_of_classes(named, expected):
+    """A csv file with one empty cell in a column of 0, 1, 2 comes as fractions."""
+    rows = pairs(60, label=[None if n == 7 else float(n % 3) for n in range(60)])
+    with pytest.warns(FairnessWarning, match="1 of 60 train rows lack a text or 'label'"):
+        found = read_pairs(rows, class_names=named)
+    assert (found.classes, found.label_names) == (True, expected)
+    assert set(found.parts["train"]["label"]) == {0, 1, 2}
+    assert not read_pairs(pairs(60, label=[n % 3 + 0.5 for n in range(60)])).classes
+
+
 def test_rows_without_a_text_or_label_are_left_out_and_counted():
     columns = refine_case.rows(60)
     columns["premise"][3], columns["hypothesis"][4], columns["label"][5] = None, " ", None

@@ -12,6 +12,7 @@ from hf_fairness.measure.classifier.text_learners import EncoderLearner, TextLea
 from hf_fairness.refine import TextFeatures
 from hf_fairness.trainers import ClassifierLearner, add_bias_log_probs
 from hf_fairness.trainers.training.pair_training import class_order
+from hf_fairness.utils import FairnessWarning
 from support.bias_case import ARTEFACTS, NAMES, known_bias, make_classifier, make_pairs
 
 
@@ -158,6 +159,13 @@ def test_a_model_with_another_number_of_classes():
         add_bias_log_probs(make_pairs(9), model, tokenizer=tokenizer)
     numbers = Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
     assert column(add_bias_log_probs(numbers, model, tokenizer=tokenizer)).shape == (2, 2)
+
+
+def test_numbers_beside_a_model_that_names_its_classes_are_said():
+    theirs = ["contradiction", "neutral", "entailment"]
+    model, tokenizer = make_classifier(num_labels=3, id2label=dict(enumerate(theirs)), label2id=None)
+    with pytest.warns(FairnessWarning, match="0 = contradiction, 1 = neutral, 2 = entailment.*--class_names"):
+        assert class_order(Classifier(model, tokenizer=tokenizer), ["0", "1", "2"]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,25 @@ def test_bias_trainers_refuse_labels_that_are_no_classes(tmp_path, trainer_class
         trainer_class(model=model, processing_class=tokenizer, **sets)
 
 
+def test_numbers_have_no_place_among_words_whose_order_nobody_stated():
+    """0, 1, 2 for entailment, neutral, contradiction would be read in alphabetical order: contradiction is 0 there."""
+    words = ["entailment", "neutral", "contradiction"]
+    train = Dataset.from_dict({"text": TEXTS, "label": [words[n % 3] for n in range(40)]})
+    test = Dataset.from_dict({"text": TEXTS, "label": [n % 3 for n in range(40)]})
+    with pytest.raises(ValueError, match=r"test rows: there is the label 0, .* words contradiction, entailment, neut"):
+        read_task(IBADRArguments(), train, test=test)
+    settings = DataDietArguments(model_name_or_path="unused", positive_label="neutral")
+    with pytest.raises(ValueError, match="of the test set: there is the label 0"):
+        prepare_diet(settings, train, test=test)
+    for told, rows_ in (
+        (IBADRArguments(class_names=words), train),
+        (IBADRArguments(), train.cast_column("label", ClassLabel(names=words))),
+    ):
+        found = read_task(told, rows_, test=test)
+        assert found.test["label"][:] == [n % 3 for n in range(40)]
+        assert found.label_names == words
+
+
 def test_held_out_parts_have_their_share_of_every_label_and_group():
     """22 texts of a label about a group: 2 for each held-out part; the fewer texts, the more a plain draw misses."""
     people = {"she": 22, "he": 10, "it": 268}
