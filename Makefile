@@ -49,7 +49,7 @@ $(VENV)/.bench: $(VENV)/.test benchmarks/requirements.txt
 bench: $(VENV)/.bench  ## Speed and memory beside peers and rivals, in one run: benchmarks/results.json and a table
 	$(BIN)/python -m benchmarks
 
-slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (about three hours)
+slow: $(VENV)/.test  ## The whole studies, then every table of benchmarks/README.md and the README (seven hours of one core)
 	$(BIN)/python -m benchmarks.swap_quality
 	$(BIN)/python -m benchmarks.ccd_quality
 	$(BIN)/python -m benchmarks.compare_quality

@@ -415,12 +415,12 @@ def tables() -> dict[str, str]:
     not_yet = {}
     for place, name, show, lacking in (
         ("swap_exam", "swap_exam", swap_exam.table, "The closed half has not been opened."),
-        ("compare", "compare_quality", compare_quality.table, f"{NOT_RUN} an hour of two cores."),
+        ("compare", "compare_quality", compare_quality.table, f"{NOT_RUN} three hours of one core."),
         ("compare_planted", "compare_planted", compare_planted.table, f"{NOT_RUN} half an hour of one core."),
         ("engines", "engines", engines.table, f"{NOT_RUN} ten minutes of two cores."),
         ("hot_paths", "hot_paths", hot_paths.table, f"{NOT_RUN} five minutes of one core."),
         ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
-        ("refine", "refine_quality", refine_quality.table, f"{NOT_RUN} half an hour of one core."),
+        ("refine", "refine_quality", refine_quality.table, f"{NOT_RUN} 90 minutes of one core."),
         ("refine_real", "refine_real", refine_planted.real_table, f"{NOT_RUN} half an hour of one core."),
     ):
         if name in studies:

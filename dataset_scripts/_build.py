@@ -82,7 +82,9 @@ def build(
 def _check_output(folder: Path, overwrite: bool) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not folder.is_dir() or not (folder / CARD).is_file() or "hf-fairness" not in _front_matter(folder / CARD):
+    card = folder / CARD
+    others = [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".parquet" and file != card]
+    if others or not card.is_file() or "hf-fairness" not in _front_matter(card):  # models have such cards, too
         raise FileExistsError(f"{folder} holds something else than a data set of this command. Choose another folder.")
     if not overwrite:
         raise FileExistsError(f"{folder} is not empty. Choose another folder, or replace its content with --overwrite.")

@@ -100,12 +100,18 @@ class BaseEncoder(ABC):
     name: str = "encoder"
     #: Whether processes that share rows share the texts here: not where another encoder is asked, or a table.
     shares: ClassVar[bool] = True
+    #: Whether vectors are scaled to length 1 here.
+    normalize: bool = False
 
     @property
     def label(self) -> str:
         """The name without the folders above it, fit for a published result."""
         path = Path(self.name).expanduser()
         return path.name if path.is_absolute() or path.exists() else self.name
+
+    def opened_with(self, option: str) -> Any:
+        """What an option of ``as_encoder`` is here; None where there is no such option."""
+        return getattr(self, option, None)
 
     @abstractmethod
     def _encode(self, texts: list[str]) -> Any:
@@ -153,6 +159,10 @@ class RememberingEncoder(BaseEncoder):
         self.encoder, self.name = encoder, encoder.name
         self._vectors: dict[str, Vectors] = {}
 
+    def opened_with(self, option: str) -> Any:
+        """As the other encoder was opened."""
+        return self.encoder.opened_with(option)
+
     def unseen(self, texts: Iterable[str]) -> list[str]:
         """Those of the texts that have no vector yet, each once, in order of first appearance.
 
@@ -182,6 +192,16 @@ class SentenceTransformerEncoder(BaseEncoder):
         self.model, self.batch_size, self.device = model, batch_size, device
         self.normalize, self.max_length, self.show_progress = bool(normalize), max_length, show_progress
         self.name = name_of(model)
+        if normalize is False and self.opened_with("normalize"):
+            raise ValueError(
+                f"{self.name} is a SentenceTransformer with a Normalize module, which makes all vectors 1 long; got "
+                "normalize=False. Leave it out, or open the model without that module."
+            )
+
+    def opened_with(self, option: str) -> Any:
+        """As the other encoders; a ``Normalize`` module normalises too."""
+        unit = option == "normalize" and any(type(each).__name__ == "Normalize" for each in self.model)
+        return unit or super().opened_with(option)
 
     def _encode(self, texts: list[str]) -> Any:
         show = self.show_progress

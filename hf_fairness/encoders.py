@@ -59,6 +59,7 @@ __all__ = [
     "TransformersEncoder",
     "Vectors",
     "as_encoder",
+    "as_reference",
     "check_texts",
     "check_vectors",
     "input_embeddings",
@@ -105,7 +106,7 @@ def as_encoder(
         dtype: of the weights of a model that is opened by name, such as "float16"; None means that of its weights.
         pooling: "mean", "cls" or "max", for transformers models; a SentenceTransformer has its own.
         normalize: scale vectors to length 1; None means what the model does, and yes for a bare AutoModel
-            folder.
+            folder. A SentenceTransformer with a Normalize module cannot do without.
         max_length: tokens; None means what the model can take.
         show_progress: None means on a terminal, on the main process, when there is much to encode.
 
@@ -114,7 +115,8 @@ def as_encoder(
 
     Raises:
         TypeError: an object that is no encoder.
-        ValueError: a folder without a model, an unknown pooling, a transformers model without tokenizer.
+        ValueError: a folder without a model, an unknown pooling, a transformers model without tokenizer, an option
+            that an encoder which is open already, or the modules of a SentenceTransformer, decided otherwise.
 
     Example:
         >>> as_encoder({"a": [1.0, 0.0], "b": [0.0, 1.0]}).encode(["a", "a b"]).tolist()
@@ -125,6 +127,11 @@ def as_encoder(
     if pooling not in POOLINGS:
         raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
     if isinstance(model, BaseEncoder):
+        pooled = None if pooling == "mean" else pooling
+        late = {"tokenizer": tokenizer, "dtype": dtype, "pooling": pooled, "normalize": normalize}
+        for name, value in {**late, "max_length": max_length}.items():
+            if value is not None and value != model.opened_with(name):
+                raise ValueError(f"{model.name} is open already: got {name}={value!r}, give it where it is opened.")
         return model
     model, tokenizer = split_pair(model, tokenizer)
     run: dict[str, Any] = {"batch_size": batch_size, "device": device, "show_progress": show_progress}
@@ -152,6 +159,24 @@ def as_encoder(
     if callable(model) and not is_a(model, "torch.nn", "Module"):
         return FunctionEncoder(model, name=getattr(model, "__name__", type(model).__name__), normalize=bool(normalize))
     raise TypeError(f"model is no encoder: got {type(model).__name__} ({str(model)[:80]!r}). Expected {EXPECTED}.")
+
+
+def as_reference(model: Any, *, tokenizer: Any = None, **options: Any) -> BaseEncoder:
+    """Make an encoder of the model that another one is compared with: opened as that one is, with its own tokenizer.
+
+    Args:
+        model: as in ``as_encoder``; a model that does not say where it came from is given as (model, tokenizer).
+        tokenizer: the other one's, which is not used.
+        **options: as in ``as_encoder``.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        TypeError: as ``as_encoder``.
+        ValueError: as ``as_encoder``.
+    """
+    return as_encoder(model, **options)
 
 
 def _open(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hf_fairness._keys import content_key
 from hf_fairness.arguments import DataArguments, HeldOutArguments
-from hf_fairness.utils import hub_problem
+from hf_fairness.utils import hub_problem, refuse_any
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -206,29 +206,46 @@ def _reader(
     source: str, config: str | None, split: str | None, flags: tuple[str, str]
 ) -> Callable[[], Dataset | DatasetDict]:
     """What reads the source, after what can be said of it without reading."""
-    from datasets import Dataset, load_dataset, load_from_disk
+    from datasets import Dataset, load_from_disk
 
     use_writable_cache()
     path = Path(source)
-    if config is not None and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
-        raise ValueError(f"{flags[0]} {config}: {source} is one table and has no configurations. Leave it out.")
-    if split and "[" in split and (source == "demo" or path.is_file() or (path / "state.json").is_file()):
-        raise ValueError(f"{flags[1]} {split}: {source} is one table, of which no part is read. Take --max_rows.")
+    one_table = source == "demo" or path.is_file() or (path / "state.json").is_file()
+    a_file = source != "demo" and path.is_file()
+    refuse_any(
+        {
+            f"{flags[0]} {config}: {source} is one table and has no configurations. Leave it out.": (
+                config is not None and one_table
+            ),
+            f"{flags[1]} {split}: {source} is one table, of which no part is read. Take --max_rows.": (
+                split and "[" in split and one_table
+            ),
+            f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.": (
+                a_file and path.suffix not in _FORMATS
+            ),
+            f"{source} is empty.": a_file and path.stat().st_size == 0,
+        }
+    )
     if source == "demo":
         from hf_fairness.demo import corpus
 
         return lambda: Dataset.from_dict({"text": corpus()})
-    if path.is_file():
-        if path.suffix not in _FORMATS:
-            raise ValueError(f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.")
-        if path.stat().st_size == 0:
-            raise ValueError(f"{source} is empty.")
+    if a_file:
         return partial(read_file, path)
     if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
         return partial(load_from_disk, source)
     if not path.is_dir() and looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return partial(load_dataset, source, config, split=split, cache_dir=_own_cache(path) if path.is_dir() else None)
+    return partial(_load_rows, source, config, split=split, cache_dir=_own_cache(path) if path.is_dir() else None)
+
+
+def _load_rows(source: str, config: str | None, *, split: str | None, cache_dir: str | None) -> Dataset | DatasetDict:
+    """The rows of a folder or an id; quotation marks in tab-separated files of a folder are text, as in single ones."""
+    from datasets import load_dataset, load_dataset_builder
+
+    made = cache_dir and load_dataset_builder(source, config, cache_dir=cache_dir).config
+    as_text = {"quoting": csv.QUOTE_NONE} if getattr(made, "sep", None) == "\t" else {}
+    return load_dataset(source, config, split=split, cache_dir=cache_dir, **as_text)
 
 
 def _own_cache(folder: Path) -> str:
@@ -257,7 +274,7 @@ def files_of_split(source: str, config: str | None, split: str) -> tuple[str, li
     Raises:
         ValueError: a source that is no such files, or as :func:`open_dataset`.
     """
-    from datasets import load_dataset, load_dataset_builder
+    from datasets import load_dataset_builder
     from datasets.exceptions import DatasetsError
 
     path, flags = Path(source), ("--dataset_config", "--dataset_split")
@@ -265,7 +282,7 @@ def files_of_split(source: str, config: str | None, split: str) -> tuple[str, li
     if path.is_file():
         return _FORMATS[path.suffix], [str(path.resolve())]
     advice = "Write it as parquet files (Dataset.to_parquet), and name their folder."
-    if not isinstance(read, partial) or read.func is not load_dataset:
+    if not isinstance(read, partial) or read.func is not _load_rows:
         raise ValueError(f"{source} is no file and no folder of files, which this reads one by one. {advice}")
     try:
         builder = load_dataset_builder(source, config, cache_dir=read.keywords["cache_dir"])

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ from hf_fairness.arguments import (
     UtilityArguments,
     read_sweep,
 )
-from hf_fairness.publishing import CARD, Artefact
+from hf_fairness.publishing import CARD, Artefact, write_splits
 from hf_fairness.record import (
     Arm,
     Declared,
@@ -62,14 +62,17 @@ from hf_fairness.record import (
 )
 from hf_fairness.report import stage_report
 from hf_fairness.report.artefact_card import About, artefact_card
+from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import format_value, shown_name, shown_settings
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import mean_interval
 from hf_fairness.trainers.training.settings import training_settings
-from hf_fairness.utils import is_main_process
+from hf_fairness.utils import is_main_process, package_versions
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: What is said first of the limits of means over seeds.
 MEANS = (
@@ -249,11 +252,12 @@ class Method:
         self.settings = training_settings(config) if hasattr(config, "to_dict") else {}
         self.left_out: Mapping[str, str] = {}
 
-    def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """Something that all trials of this process share, made when the first one asks for it."""
-        if key not in self.shared:
-            self.shared[key] = make()
-        return self.shared[key]
+    def once(self, key: str, make: Callable[[], T], among: dict[str, Any] | None = None) -> T:
+        """Something that all trials of this process share, or all that have ``among``: made when the first one asks."""
+        store = self.shared if among is None else among
+        if key not in store:
+            store[key] = make()
+        return cast(T, store[key])
 
     @property
     def seed(self) -> int:
@@ -280,6 +284,18 @@ class Method:
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Make one arm; those that it needs are there."""
         raise NotImplementedError
+
+    def trained(self, name: str, stage: str, work: Callable[[Path], dict[str, Any]], **how: Any) -> Fitted:
+        """An arm by a stage that all processes carry out, which leaves ``model`` and says how that was made.
+
+        Args:
+            name: of the arm.
+            stage: its name.
+            work: makes it.
+            how: what else :meth:`hf_fairness.runs.Run.stage` is told.
+        """
+        training = self.run.stage(stage, work, collective=True, **how)
+        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
     def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
         """What is said of an arm that could not be made or measured, where the others go on; else the error is raised.
@@ -339,6 +355,29 @@ class Method:
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
         """What can be published beside the model."""
         return {}
+
+    def write_rows(self, folder: Path, splits: Mapping[str, Any], repo_id: str, **made: Any) -> None:
+        """Write rows that can be published, with their card.
+
+        Args:
+            folder: of the data set.
+            splits: rows by split.
+            repo_id: its repository.
+            made: how they were made: what else :class:`hf_fairness.report.dataset_card.Derivation` is told, or told
+                otherwise.
+        """
+        known: dict[str, Any] = {
+            "name": repo_id,
+            "method": self.command,
+            "reference": self.source,
+            "split": self.arguments.dataset_split,
+            "n_rows": sum(map(len, splits.values())),
+            "licence": self.arguments.license,
+            "versions": package_versions(("hf-fairness", "datasets")),
+            "repo_id": repo_id,
+        }
+        write_splits(folder, splits)
+        dataset_card(Derivation(**{**known, **made})).save(folder / CARD)
 
     def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:
         """Whether the run goes as far as a step."""
@@ -480,7 +519,7 @@ def _trial(method: Method) -> Found:
     found = Found({plan.arm.name: plan for plan in method.arms()} if method.wants("fit") else {})
     needs = {name: [each for each in plan.needs if each in found.plans] for name, plan in found.plans.items()}
     sets = list(method.sets()) if found.plans and method.wants("measure") else []
-    scored: dict[str, tuple[dict[str, Any], Path]] = {}
+    scored: dict[str, dict[str, Scored]] = {}
     for place, name in enumerate(TopologicalSorter(needs).static_order(), start=1):
         logger.info("Model %d of %d: %s", place, len(needs), found.plans[name].arm.title)
         with _named(method, name, "fit"):
@@ -490,9 +529,10 @@ def _trial(method: Method) -> Found:
                 method.train_to_measure(found.fitted[name])
                 scored[name] = _score(method, found.fitted[name], sets)
     found.fitted = {name: found.fitted[name] for name in found.plans}
-    for each in sets:
-        by_arm = {name: scored[name][0] for name in found.plans}
-        found.results[each.name] = {name: one[each.name] for name, one in by_arm.items() if each.name in one}
+    found.results = {
+        each.name: {name: scored[name][each.name].result for name in found.plans if each.name in scored[name]}
+        for each in sets
+    }
     if sets:
         found.comparisons = _compare(method, sets, scored, _pairs(found))
     return found
@@ -512,8 +552,8 @@ def _pairs(found: Found) -> list[tuple[str, str]]:
     return [(name, other) for name, plan in found.plans.items() for other in plan.against if other in found.plans]
 
 
-def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dict[str, Any], Path]:
-    """What the sets say of one arm, as a stage."""
+def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> dict[str, Scored]:
+    """What the sets say of one arm, by set, as a stage."""
     stage = f"scores_{fitted.name}"
 
     def work(folder: Path) -> list[str]:
@@ -531,27 +571,28 @@ def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> tuple[dic
     inputs = [fitted.key, [[each.name, each.key_for(fitted.name)] for each in sets]]
     method.run.stage(stage, work, inputs=inputs, collective=method.measured_by_all, keep_partial=True)
     folder = method.run.folder(stage)
-    return json.loads((folder / SCORES).read_text(encoding="utf-8")), folder
+    results = json.loads((folder / SCORES).read_text(encoding="utf-8"))
+    return {name: Scored(fitted.name, result, folder) for name, result in results.items()}
 
 
 def _compare(
     method: Method,
     sets: Sequence[EvalSet],
-    scored: Mapping[str, tuple[dict[str, Any], Path]],
+    scored: Mapping[str, Mapping[str, Scored]],
     pairs: Sequence[tuple[str, str]],
 ) -> dict[str, dict[str, Any]]:
     """Every paired comparison, as a stage."""
 
-    def one(each: EvalSet, name: str) -> Scored:
-        results, folder = scored[name]
-        return Scored(name, results[each.name], folder)
-
     def work(folder: Path) -> int:
-        found: dict[str, dict[str, Any]] = {each.name: {} for each in sets if each.compared}
-        for each in (each for each in sets if each.compared):
-            for a, b in pairs:
-                if each.name in scored[a][0] and each.name in scored[b][0]:
-                    found[each.name][f"{a} - {b}"] = each.compare(one(each, a), one(each, b))
+        found = {
+            each.name: {
+                f"{a} - {b}": each.compare(scored[a][each.name], scored[b][each.name])
+                for a, b in pairs
+                if each.name in scored[a] and each.name in scored[b]
+            }
+            for each in sets
+            if each.compared
+        }
         atomic_write_json(folder / COMPARISONS, found)
         return len(pairs)
 
@@ -688,10 +729,8 @@ def over_seeds(records: Sequence[Record]) -> Record:
     """
     by_id = [{measure.id: measure for measure in record.measures} for record in records]
     measures = []
-    for measure in records[0].measures:
-        each = [known[measure.id] for known in by_id if measure.id in known]
-        if len(each) < len(records):
-            continue
+    for measure in (one for one in records[0].measures if all(one.id in known for known in by_id)):
+        each = [known[measure.id] for known in by_id]
         values = {
             arm: replace(value, **_mean([one.values[arm] for one in each], *_ends_of(measure)))
             for arm, value in measure.values.items()
@@ -703,13 +742,11 @@ def over_seeds(records: Sequence[Record]) -> Record:
     gaps_by = [{(gap.measure, gap.arm, gap.against): gap for gap in record.gaps} for record in records]
     gaps = []
     for key, gap in gaps_by[0].items():
-        if gap.measure not in known or any(key not in each for each in gaps_by):
-            continue
-        mean = _mean([Value(each[key].difference, each[key].ci95) for each in gaps_by])
-        ends = mean["ci95"] if gap.ci95 is not None else None
-        mean_of = known[gap.measure].values
-        verdict, basis = judge(known[gap.measure], mean_of[gap.against], mean_of[gap.arm], ends)
-        gaps.append(replace(gap, difference=mean["value"], ci95=ends, p_value=None, verdict=verdict, basis=basis))
+        if gap.measure in known and all(key in each for each in gaps_by):
+            mean = _mean([Value(each[key].difference, each[key].ci95) for each in gaps_by])
+            ends, by_arm = mean["ci95"] if gap.ci95 is not None else None, known[gap.measure].values
+            verdict, basis = judge(known[gap.measure], by_arm[gap.against], by_arm[gap.arm], ends)
+            gaps.append(replace(gap, difference=mean["value"], ci95=ends, p_value=None, verdict=verdict, basis=basis))
     cautions = tuple(dict.fromkeys(text for record in records for text in record.cautions))
     return replace(
         records[0],
@@ -724,9 +761,7 @@ def over_seeds(records: Sequence[Record]) -> Record:
 
 def _ends_of(measure: Measure) -> tuple[float, float]:
     """Range in which the values of a measure lie: effect sizes, deltas and distances have other ends than shares."""
-    if measure.direction == "higher" and measure.ideal == 1.0:
-        return 0.0, 1.0
-    if measure.ideal == 0.5:
+    if measure.ideal == 0.5 or (measure.ideal == 1.0 and measure.direction == "higher"):
         return 0.0, 1.0
     return (0.0 if measure.direction == "lower" and measure.ideal == 0.0 else -math.inf), math.inf
 
@@ -735,19 +770,15 @@ def _mean(values: Sequence[Value], least: float = -math.inf, most: float = math.
     """Mean over seeds and an interval over seeds and items, cut at the ends of the range if no seed goes beyond it."""
     numbers = np.array([value.value for value in values])
     centre, over = float(numbers.mean()), mean_interval(numbers)
-    known = [value for value in values if value.ci95 is not None]
+    known = [(value.value, value.ci95) for value in values if value.ci95 is not None]
     if over is None:
         return {"value": centre, "ci95": None}
-    sides = []
-    for end in (0, 1):
-        items = (
-            math.sqrt(np.mean([(value.ci95[end] - value.value) ** 2 for value in known if value.ci95]))
-            if known
-            else 0.0
-        )
-        sides.append(math.hypot(over[end] - centre, items))
-    low, high = centre - sides[0], centre + sides[1]
-    if known and all(least <= end <= most for value in known if value.ci95 for end in value.ci95):
+    items = [
+        math.sqrt(np.mean([(ends[side] - value) ** 2 for value, ends in known])) if known else 0.0 for side in (0, 1)
+    ]
+    down, up = (math.hypot(end - centre, width) for end, width in zip(over, items, strict=True))
+    low, high = centre - down, centre + up
+    if known and all(least <= end <= most for _, ends in known for end in ends):
         low, high = max(low, least), min(high, most)
     return {"value": centre, "ci95": (low, high)}
 

@@ -100,7 +100,7 @@ def load_attribute(attribute: str | Path | Attribute = "gender", *, language: st
 def _read(path: Path, modified: int) -> Attribute:
     del modified  # part of the cache key only: an edited file is read anew
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise AttributeFileError(f"{path.name}: not valid JSON in UTF-8 ({error}).") from error
     return parse_attribute(content, file=path.name)

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
 #: Name of the variant that carries no group.
 NEUTRAL = "neutral"
@@ -225,7 +226,7 @@ class Attribute:
         """
         lookup = _group_lookup(self)
         found = dict.fromkeys(self.group_names, 0)
-        for word in _WORD.findall(text.lower().replace("’", "'")):
+        for word in _WORD.findall(normalize("NFC", text).lower().replace("’", "'")):
             group = lookup.get(word) or lookup.get(word.split("'")[0])
             if group is not None:
                 found[group] += 1

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from unicodedata import normalize
 
 from hf_fairness.attributes import Attribute
 from hf_fairness.attributes.terms import pronoun_concepts
@@ -77,6 +78,7 @@ class Engine:
         self._together = together(attribute.together, self._candidates)
         self._with_companions = frozenset(self._together)
         surfaces = [*self._candidates, *self._protected, *self._combined]
+        surfaces += [normalize("NFD", surface) for surface in surfaces]
         with_capitals = [phrase for phrase in self._protected if phrase.lower() not in self._protected]
         self._terms = TermFinder(
             surfaces, contexts.FUNCTION_WORDS, _DOUBTS[attribute.language], self._read, with_capitals
@@ -89,7 +91,7 @@ class Engine:
 
     def _read(self, source: str) -> Candidate | Reading | Combination | None:
         """What a spelling may mean; None for a protected phrase, or a word that needs a capital and has none."""
-        surface = source.replace("’", "'")
+        surface = normalize("NFC", source).replace("’", "'")
         if surface in self._protected or surface.lower() in self._protected:
             return None
         if surface.lower() in self._combined:

@@ -68,7 +68,7 @@ class LabelGuard:
                 f"Labels in column {self.column!r} are no words, got {type(label).__name__} {label!r}. Pass "
                 f"label_names=, for example dataset.features[{self.column!r}].names or {{{label!r}: 'word'}}."
             )
-        return str(label)
+        return label_text(label)
 
     def decode(self, code: str) -> Any:
         """The label that :meth:`encode` was given; -1 in place of a number that is missing."""
@@ -134,6 +134,16 @@ class LabelGuard:
         if self.on_label == "swap" and (suffix or wrong):
             return {f"{self.column}{suffix}": self.other(code) if wrong else self.decode(code)}
         return {}
+
+
+def label_text(label: Any) -> str:
+    """A label as a string: 1.0, which is what 1 becomes in a column that lacks a number, is 1.
+
+    Example:
+        >>> label_text(1.0), label_text("1"), label_text(0.5)
+        ('1', '1', '0.5')
+    """
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def _items(names: LabelNames) -> Any:

@@ -33,6 +33,8 @@ def _plain_letter(letter: str) -> str:
 
 #: ASCII letters and digits in lower case, the three above, blanks for all else.
 _PLAIN = "".join(map(_plain_letter, map(chr, range(128)))).encode() + _ODD.encode() * 128
+#: Marks that make one letter of themselves and the one before, where a text is decomposed (NFD).
+_ACCENTS = "\u0300-\u036f"
 #: An apostrophe after which a name goes on (*Ma'daan*), and no ending of a term.
 _GOES_ON = r"['’](?!(?:s|d|ll|re|ve|m|em|n)\b)\w"
 _NAME_GOES_ON = re.compile(_GOES_ON, re.IGNORECASE)
@@ -305,7 +307,8 @@ def _rarest(words: Sequence[str], common: Set[str], terms: Set[str]) -> str:
 def compile_terms(surfaces: Iterable[str]) -> re.Pattern[str]:
     """A regular expression that finds the longest surface at every word, in a text in lower case."""
     trie = _trie(surfaces)
-    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__){_branch(trie)}(?![^\W_]|{_GOES_ON})(?!_{{1,2}}[^\W_])")
+    before = rf"(?<![^\W_])(?<![^\W_]_)(?<![^\W_]__)(?<![{_ACCENTS}])"
+    return re.compile(rf"{before}{_branch(trie)}(?![^\W_]|[{_ACCENTS}]|{_GOES_ON})(?!_{{1,2}}[^\W_])")
 
 
 def _trie(surfaces: Iterable[str]) -> dict[str, dict]:  # type: ignore[type-arg]

@@ -70,7 +70,10 @@ class Arguments(HubOptions, DeviceArguments, ReportArguments, AuditArguments, Da
     pooling: str = field(default="mean", metadata={"help": "Pooling of a bare model: mean, cls or max."})
     normalize: bool | None = field(
         default=None,
-        metadata={"help": "Scale embeddings to length 1; default: as the model does, yes for a bare one."},
+        metadata={
+            "help": "Scale embeddings to length 1; default: as the model does, yes for a bare one. A "
+            "SentenceTransformer with a Normalize module cannot do without."
+        },
     )
     max_length: int | None = field(default=None, metadata={"help": "Cut texts to this many tokens."})
     batch_size: int = field(default=32, metadata={"help": "Texts per forward."})
@@ -162,10 +165,9 @@ def _open(name: str | None, arguments: Arguments) -> RememberingEncoder | None:
     from hf_fairness._processes import own_device
     from hf_fairness.encoders import RememberingEncoder, as_encoder
 
-    names = ("batch_size", "device", "pooling", "normalize", "max_length")
-    options: dict[str, Any] = {option: getattr(arguments, option) for option in names}
-    options["device"] = arguments.device or own_device()
-    return None if name is None else RememberingEncoder(as_encoder(name, show_progress=False, **options))
+    options: Any = {each: getattr(arguments, each) for each in ("batch_size", "pooling", "normalize", "max_length")}
+    device = arguments.device or own_device()
+    return None if name is None else RememberingEncoder(as_encoder(name, device=device, show_progress=False, **options))
 
 
 def _variants(arguments: Arguments, attribute: Any) -> Any:

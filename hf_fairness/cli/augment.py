@@ -71,8 +71,10 @@ RECORD = "augment.json"
 #: What this command writes; only a folder that holds nothing else is ever replaced.
 _WRITTEN = frozenset({"data", CARD, RECORD, DIRECTION, TABLE, SHARDS})
 #: Options on which no row depends.
-_HOW = {"batch_size", "device", "cache_dir", "base_url", "token_env"}
-_HOW |= {"concurrency", "requests_per_minute", "timeout", "retries", "backoff", "max_wait"}
+_HOW = {
+    *("batch_size", "device", "cache_dir", "base_url", "token_env"),
+    *("concurrency", "requests_per_minute", "timeout", "retries", "backoff", "max_wait"),
+}
 
 
 def main(argv: Sequence[str]) -> dict[str, Any]:

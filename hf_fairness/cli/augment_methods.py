@@ -17,7 +17,7 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option, with_names
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
-from hf_fairness.utils import did_you_mean
+from hf_fairness.utils import did_you_mean, refuse_any
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -130,7 +130,8 @@ class Job:
     def map(self, function: Any, what: str) -> Dataset:
         """Map a callable over the rows."""
         size, processes = self.arguments.batch_size or self.method.batch_size, self.arguments.num_proc
-        return self.rows.map(function, batched=True, batch_size=size, num_proc=processes, desc=what)
+        anew = {"load_from_cache_file": False} if hasattr(function, "usage") else {}  # a server may answer otherwise
+        return self.rows.map(function, batched=True, batch_size=size, num_proc=processes, desc=what, **anew)
 
     def whole(self, rows: Dataset, **options: Any) -> Dataset:
         """Carry out a method for which the whole corpus decides."""
@@ -544,22 +545,23 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
             ValueError: half of what says a shard, a shard that there is not, or as :class:`DataArguments`.
         """
         super().__post_init__()
-        if (self.num_shards is None) != (self.shard_index is None):
-            raise ValueError(
-                "--num_shards and --shard_index belong together: give both, such as --num_shards 64 --shard_index 0."
-            )
-        if self.num_shards is not None and not 0 <= (self.shard_index or 0) < self.num_shards:
-            raise ValueError(
-                f"--shard_index is {self.shard_index}, expected 0 to {self.num_shards - 1} (--num_shards "
-                f"{self.num_shards})."
-            )
-        if self.engine not in ENGINES:
-            raise ValueError(f"--engine is {self.engine!r}, expected {' or '.join(ENGINES)}.")
         given = [name for name in ("ray_address", "num_gpus", "rows_per_file") if getattr(self, name) is not None]
-        if given and self.engine != RAY:
-            raise ValueError(f"--{given[0]} is for --engine {RAY}: add that, or leave it out.")
-        if self.num_shards is not None and self.engine == RAY:
-            raise ValueError(f"--engine {RAY} shares the work by itself: leave out --num_shards and --shard_index.")
+        refuse_any(
+            {
+                "--num_shards and --shard_index belong together: give both, such as --num_shards 64 --shard_index 0.": (
+                    (self.num_shards is None) != (self.shard_index is None)
+                ),
+                f"--shard_index is {self.shard_index}, expected 0 to {(self.num_shards or 0) - 1} (--num_shards "
+                f"{self.num_shards}).": (
+                    self.num_shards is not None and not 0 <= (self.shard_index or 0) < self.num_shards
+                ),
+                f"--engine is {self.engine!r}, expected {' or '.join(ENGINES)}.": self.engine not in ENGINES,
+                **{f"--{name} is for --engine {RAY}: add that, or leave it out.": self.engine != RAY for name in given},
+                f"--engine {RAY} shares the work by itself: leave out --num_shards and --shard_index.": (
+                    self.num_shards is not None and self.engine == RAY
+                ),
+            }
+        )
 
     @property
     def split(self) -> str:
@@ -692,43 +694,46 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
     method = METHODS[name]
     given = {item: getattr(group, item.name) for group in groups for item in fields(group)}
     foreign = [each.name for each, value in given.items() if each.name not in method.options and value != each.default]
-    if foreign:
-        takers = ", ".join(other for other, each in METHODS.items() if foreign[0] in each.options)
-        raise ValueError(f"Method {name} has no option --{foreign[0]}; it belongs to {takers}.")
+    takers = {option: [other for other, each in METHODS.items() if option in each.options] for option in foreign}
     taken = {item: value for item, value in given.items() if item.name in method.options}
     found = {item.name: value for item, value in taken.items() if value is not None or item.default is not None}
     missing = [f"--{option}" for option in method.required if option not in found]
     if method.one_of and not set(method.one_of) & set(found):
         missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))
-    if missing:
-        raise ValueError(f"Method {name} needs {' and '.join(missing)}.")
     scoring = [f"--{option}" for option in (*SCORE, *DISTILL) if option in found]
-    if "distilled" in found and scoring != ["--distilled"]:
-        scoring.remove("--distilled")
-        raise ValueError(f"--distilled scores without a model: leave out {', '.join(scoring)}, or the table.")
-    if "distill" in found and "model_name_or_path" not in found:
-        raise ValueError("--distill makes a table of a model: name it with --model_name_or_path.")
-    if "score_column" in found and scoring:
-        raise ValueError(
-            f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it."
-        )
-    if "distill" in found and (arguments.num_shards is not None or arguments.engine == RAY):
-        raise ValueError(
+    sharded, on_ray = arguments.num_shards is not None, arguments.engine == RAY
+    refuse_any(
+        {
+            **{
+                f"Method {name} has no option --{option}; it belongs to {', '.join(others)}.": True
+                for option, others in takers.items()
+            },
+            f"Method {name} needs {' and '.join(missing)}.": missing,
+            "--distilled scores without a model: leave out "
+            f"{', '.join(each for each in scoring if each != '--distilled')}, or the table.": (
+                "distilled" in found and scoring != ["--distilled"]
+            ),
+            "--distill makes a table of a model: name it with --model_name_or_path.": (
+                "distill" in found and "model_name_or_path" not in found
+            ),
+            f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it.": (
+                "score_column" in found and scoring
+            ),
             "--distill makes one table of texts of the whole data set, so no shard can: distill it once on a part, and "
-            f"score the shards with --distilled {TABLE}."
-        )
-    if arguments.num_shards is not None and method.run in (refined, balanced):
-        raise ValueError(
+            f"score the shards with --distilled {TABLE}.": "distill" in found and (sharded or on_ray),
             f"Method {name} chooses among all rows, so no shard can run it: leave out --num_shards and --shard_index"
             + (
                 "; score in shards (--method score), then choose once on that folder (--score_column)."
                 if "score_column" in method.options
                 else "."
-            )
-        )
-    if arguments.num_gpus and not OPEN_MODELS & {*found}:
-        raise ValueError(f"Method {name} with these options opens no model: leave out --num_gpus.")
-    if not method.parallel and (arguments.num_proc or 1) > 1 and arguments.engine != RAY:
-        raise ValueError(f"Method {name} runs in one process: leave out --num_proc.")
+            ): sharded and method.run in (refined, balanced),
+            f"Method {name} with these options opens no model: leave out --num_gpus.": (
+                arguments.num_gpus and not OPEN_MODELS & {*found}
+            ),
+            f"Method {name} runs in one process: leave out --num_proc.": (
+                not method.parallel and (arguments.num_proc or 1) > 1 and not on_ray
+            ),
+        }
+    )
     own = {option: getattr(arguments, option) for option in ("batch_size", "device") if option in method.options}
     return found | {option: value for option, value in own.items() if value is not None}

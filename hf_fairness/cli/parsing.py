@@ -97,9 +97,14 @@ def parse(
     path = _config(parser, words)
     in_file = {} if path is None else read_yaml(Path(path), kinds)
     _preset(parser, {**(defaults or {}), **in_file})
+    required = [action for action in parser._actions if action.required]
+    for action in required:  # a misspelt one is named before it is found to lack
+        action.required = False
     namespace, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_unknown_words(parser, unknown, refused or {}))
+    if lacking := [action.option_strings[0] for action in required if getattr(namespace, action.dest) is None]:
+        parser.error(f"the following arguments are required: {', '.join(lacking)}")
     if demo and getattr(namespace, "demo", False):
         ours = {name: value for name, value in demo.items() if name not in in_file}
         _preset(parser, {name: read_value(value, str(value), kinds[name]) for name, value in ours.items()})
@@ -270,7 +275,10 @@ def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refu
         if name.removeprefix("--").removeprefix("no_") in refused:
             return f"{name} cannot be set here: {refused[name.removeprefix('--').removeprefix('no_')]}."
     flags = [flag for action in parser._actions for flag in action.option_strings]
-    near = {name: difflib.get_close_matches(name, flags, n=1) for name in named}
+    near = {
+        name: difflib.get_close_matches(name, flags, n=1) or [flag for flag in flags if flag.startswith(name)][:1]
+        for name in named
+    }
     hints = (name + "".join(f" (did you mean {flag}?)" for flag in found) for name, found in near.items())
     return f"unknown option: {', '.join(hints)}"
 

@@ -103,9 +103,11 @@ class Shards(Unfinished):
             if self.folder.exists():
                 remove_left_overs(self.folder)
             self.take_up(overwrite, check)
-            stale = self._key(index) not in (None, key)
+            gone = not self.notes.exists() and not (self.folder / self.file(index)).exists()  # of a finished folder
+            stale = gone or self._key(index) not in (None, key)
             if stale and not overwrite:
-                raise FileExistsError(f"{self._of_other_rows([index])} Replace it with --overwrite.")
+                lost = f"{self.folder / self.file(index)} is gone, and the folder was finished with it."
+                raise FileExistsError(f"{lost if gone else self._of_other_rows([index])} Replace it with --overwrite.")
             if stale and not self.notes.exists():
                 self.begin()
             elif stale:

@@ -37,13 +37,13 @@ class _RowFilter(TableFunction):
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
 
-    def wanted(self, values: tuple[str, ...]) -> bool:
+    def wanted(self, values: tuple[str | None, ...]) -> bool:
         raise NotImplementedError
 
     def __call__(self, batch: Any) -> bool | list[bool]:
         """Whether to keep the row, or each row of the batch."""
         values = [_column(batch, name, type(self).__name__) for name in self.columns]
-        if all(isinstance(value, str) for value in values):
+        if all(value is None or isinstance(value, str) for value in values):
             return self.wanted(tuple(values))
         return [self.wanted(row) for row in zip(*values, strict=True)]
 
@@ -65,8 +65,8 @@ class Kept(_RowFilter):
             raise ValueError('Kept needs the columns of reasons, for example Kept("length_reason", "target_reason").')
         super().__init__(columns)
 
-    def wanted(self, values: tuple[str, ...]) -> bool:
-        """Whether no reason is there."""
+    def wanted(self, values: tuple[str | None, ...]) -> bool:
+        """Whether no reason is there; files of text give back an empty one as None."""
         return not any(values)
 
 
@@ -87,10 +87,10 @@ class OneGroup(_RowFilter):
         super().__init__((column,))
         self.groups = None if groups is None else tuple(groups)
 
-    def wanted(self, values: tuple[str, ...]) -> bool:
+    def wanted(self, values: tuple[str | None, ...]) -> bool:
         """Whether the label is one of the groups."""
         (label,) = values
-        return label not in (MIXED, NONE) if self.groups is None else label in self.groups
+        return label not in (MIXED, NONE, None) if self.groups is None else label in self.groups
 
 
 def drops(

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from hf_fairness.filters.genders import gender_tagger
-from hf_fairness.filters.protocol import GENDERS, NEUTRAL, NONE, Genders, GenderTagger, PersonTagger, bare
+from hf_fairness.filters.protocol import GENDERS, NEUTRAL, NONE, Genders, GenderTagger, PersonTagger, bare, spaced
 
 #: Genders that a text can be selected for; grammatical neuter says nothing.
 SHOWN: tuple[str, ...] = tuple(gender for gender in GENDERS if gender != NEUTRAL)
@@ -39,7 +40,7 @@ class SentenceGenders:
 
     def of(self, texts: Sequence[str]) -> list[Genders]:
         """The genders of :data:`SHOWN` that each text shows; one call of the tagger for all texts."""
-        return [self.together(row) for row in self.tagged([text.split() for text in texts])]
+        return [self.together(row) for row in self.tagged([*map(spaced, texts)])]
 
     def tagged(self, sentences: Sequence[Sequence[str]]) -> list[list[Genders]]:
         """What the tagger says of each token; nothing of those that do not count."""
@@ -141,7 +142,7 @@ def read_nouns(nouns: str | Path | Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"Noun list {path} is not UTF-8: {error}. Convert it first.") from error
         columns = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
         nouns = [row[min(1, len(row) - 1)] for row in columns]
-    found = {word.strip().casefold() for word in nouns} - {""}
+    found = {normalize("NFC", word).strip().casefold() for word in nouns} - {""}
     if not found:
         raise ValueError("nouns holds no word; expected the forms of nouns that name persons.")
     return tuple(sorted(found))

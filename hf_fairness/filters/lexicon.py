@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from hf_fairness.filters.protocol import FEMALE, MALE, NEUTRAL, NONE, Genders, bare
 
@@ -52,7 +53,7 @@ def _table(path: str, _changed: int) -> dict[str, Genders]:
     found: defaultdict[str, set[str]] = defaultdict(set)
     with Path(path).open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
-            columns = line.rstrip("\r\n").split("\t")
+            columns = normalize("NFC", line.rstrip("\r\n")).split("\t")
             if columns == [""]:
                 continue
             if len(columns) < 3:

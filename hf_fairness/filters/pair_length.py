@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 from hf_fairness.maps import MISSING, MapFunction, Row, Texts
 
@@ -36,8 +37,11 @@ def readable(text: str) -> bool:
     return (_UNREADABLE_ASCII if text.isascii() else _UNREADABLE).search(text) is None
 
 
+#: What is part of a word though no letter: accents of decomposed texts, vowel signs (Hindi), joiners (Persian), hyphens
+#: that are not shown.
+_MARKS = "\u00ad\u200c\u200d" + "".join(filter(lambda sign: category(sign)[0] == "M", map(chr, range(0x300, 0xFE30))))
 #: An elided word keeps its apostrophe: *l'* and *amica*.
-_TOKENS = re.compile(r"\w+['’]?|[^\w\s]")
+_TOKENS = re.compile(rf"[\w{_MARKS}]+['’]?|[^\w\s]")
 
 
 class PairLength(MapFunction):

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Protocol, runtime_checkable
+from unicodedata import normalize
 
 MALE, FEMALE, NEUTRAL, UNKNOWN = "male", "female", "neutral", "unknown"
 
@@ -51,6 +52,17 @@ class PersonTagger(GenderTagger, Protocol):
 def word_set(text: str) -> frozenset[str]:
     """The words of a list that is written with spaces."""
     return frozenset(text.split())
+
+
+def spaced(text: str) -> list[str]:
+    """The tokens of a text, split at spaces, with each letter and its accents as one character (NFC).
+
+    Example:
+        >>> from hf_fairness.filters.protocol import spaced
+        >>> spaced("E\u0301l sabe") == ["Él", "sabe"]
+        True
+    """
+    return normalize("NFC", text).split()
 
 
 def pieces(token: str) -> list[str]:

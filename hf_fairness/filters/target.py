@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from hf_fairness.filters.grammatical import SHOWN, sentence_genders
-from hf_fairness.filters.protocol import FEMALE, MALE, Genders, GenderTagger, bare
+from hf_fairness.filters.protocol import FEMALE, MALE, Genders, GenderTagger, bare, spaced
 from hf_fairness.filters.source import MIXED, NONE
 from hf_fairness.filters.source_words import letter_words
 from hf_fairness.maps import MISSING, MapFunction, Row, Texts
@@ -46,7 +47,7 @@ def person_pronouns(
                 f"pronouns={{{', '.join(f'{gender!r}: [...]' for gender in SHOWN)}}}."
             )
         return {gender: tuple(words.split()) for gender, words in PRONOUNS[lang].items()}
-    found = {gender: tuple(word.casefold() for word in pronouns.get(gender, ())) for gender in SHOWN}
+    found = {gender: tuple(normalize("NFC", word).casefold() for word in pronouns.get(gender, ())) for gender in SHOWN}
     if lacking := [gender for gender, words in found.items() if not words]:
         raise ValueError(f"pronouns has none for {', '.join(lacking)}; got {dict(pronouns)!r}.")
     return found
@@ -131,7 +132,7 @@ class TargetGender(MapFunction):
         """The reasons for many pairs; the tagger gets all their translations at once."""
         reasons = [self._before(text, wanted) for text, wanted in rows]
         open_rows = [place for place, reason in enumerate(reasons) if reason is None]
-        sentences = [rows[place][0].split() for place in open_rows]
+        sentences = [spaced(rows[place][0]) for place in open_rows]
         words = [""] * len(rows)
         for place, tokens, tagged in zip(open_rows, sentences, self.words.tagged(sentences), strict=True):
             wanted = rows[place][1]

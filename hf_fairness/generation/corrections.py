@@ -37,7 +37,7 @@ class CorrectionFile:
 
     def _read(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
-        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(self.path.read_text(encoding="utf-8-sig").split("\n"), 1):
             if not line.strip():
                 continue
             try:

@@ -19,15 +19,20 @@ class LocalClient:
 
     Args:
         model: folder of a model, or a ``transformers`` text-generation pipeline.
-        config: ``max_tokens`` is read.
+        config: ``max_tokens`` is read; a ``temperature`` is refused.
 
     Raises:
-        ValueError: the tokenizer has no chat template, or prompt and answer do not fit the model's context (at
-            the call).
+        ValueError: a temperature above 0; at the call: the tokenizer has no chat template, or prompt and answer do not
+            fit the model's context.
     """
 
     def __init__(self, model: Any, *, config: LLMConfig | None = None) -> None:
         self.model, self.config = model, config or LLMConfig()
+        if self.config.temperature:
+            raise ValueError(
+                f"temperature is {self.config.temperature}, and a local model is decoded greedily. Leave it out, or "
+                "serve the model (vLLM, TGI) and give its base_url."
+            )
         self.name = _folder_name(Path(model)) if isinstance(model, (str, Path)) else _weights_name(model.model)
         self._pipeline: Any = None
         self._lock = threading.Lock()

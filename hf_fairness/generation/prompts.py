@@ -166,7 +166,7 @@ class Prompt:
             ValueError: it holds no prompt; the message names the file.
         """
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8-sig")))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

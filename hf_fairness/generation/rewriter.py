@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import GROUPS_COLUMN, NEUTRAL
@@ -259,6 +260,8 @@ def _groups_record(attribute: Attribute) -> str:
 
 def _rejected(text: str, variants: Mapping[str, str], attribute: Attribute, min_kept: float) -> str:
     """Why the variants are rejected; ``""`` where they are not. Deng et al. 2024, equation 6."""
+    text = normalize("NFC", text)  # models write letters composed, whatever they read
+    variants = {name: normalize("NFC", variant) for name, variant in variants.items()}
     if len(set(variants.values())) == 1 and not any(
         count for one in (text, variants[NEUTRAL]) for count in attribute.counts(one).values()
     ):

@@ -16,7 +16,7 @@ import numpy as np
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
-from hf_fairness.encoders import BaseEncoder, RememberingEncoder, Vectors, as_encoder
+from hf_fairness.encoders import BaseEncoder, RememberingEncoder, Vectors, as_encoder, as_reference
 from hf_fairness.measure.encoder.probe import KINDS, probe
 from hf_fairness.measure.encoder.seat import seat, texts_of
 from hf_fairness.measure.encoder.seat_tests import resolve_tests
@@ -114,7 +114,8 @@ def audit(
         n_texts: how many texts of each given set, those with the largest gap between groups, stand in the report.
         probes: whether to train the probes, of which there is no paired comparison.
         show_progress: one bar over the whole audit; None means on a terminal. Without it the same goes to the log.
-        **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length.
+        **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length, and tokenizer, which
+            is that of ``model``: the reference has its own.
 
     Returns:
         The result, whose ``report`` holds ``seat`` (see `measure.seat`), ``cced`` by set (see `measure.cced`),
@@ -127,8 +128,8 @@ def audit(
         ValueError: nothing to measure for this attribute, or bad variants or pairs.
     """
     values = load_attribute(attribute, language=language)
-    encoder = _remembering(model, encoder_options)
-    before = None if reference is None else _remembering(reference, encoder_options)
+    encoder = _remembering(as_encoder, model, encoder_options)
+    before = None if reference is None else _remembering(as_reference, reference, encoder_options)
     sets = _sets(values, variants)
     names = built_in_tests(values) if seat_tests is None else list(seat_tests)
     if not sets and not names:
@@ -217,9 +218,9 @@ class _Audit:
         self.report["utility"] = _utility(self.encoder, self.before, self.pairs, self.settings)
 
 
-def _remembering(model: Any, options: Mapping[str, Any]) -> RememberingEncoder:
+def _remembering(opener: Callable[..., BaseEncoder], model: Any, options: Mapping[str, Any]) -> RememberingEncoder:
     """The model as an encoder that is asked for each text once, and shows no bar of its own."""
-    encoder = as_encoder(model, show_progress=False, **options)
+    encoder = opener(model, show_progress=False, **options)
     return encoder if isinstance(encoder, RememberingEncoder) else RememberingEncoder(encoder)
 
 

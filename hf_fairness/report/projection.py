@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hf_fairness.utils import refuse_any
+
 Groups: TypeAlias = dict[str, NDArray[np.float64]]
 Method: TypeAlias = Literal["tsne", "pca"]
 
@@ -31,15 +33,26 @@ READ = {
 def _checked(embeddings: Mapping[str, ArrayLike], name: str) -> Groups:
     """Float arrays of one width by group, or an error that says what is wrong."""
     groups = {str(group): np.asarray(rows, dtype=np.float64) for group, rows in embeddings.items()}
-    if not groups:
-        raise ValueError(f"{name}: got no groups, expected arrays (n, d) by group, for example male and neutral.")
     shapes = {group: rows.shape for group, rows in groups.items()}
-    if any(len(shape) != 2 or shape[1] == 0 for shape in shapes.values()) or len({s[1] for s in shapes.values()}) > 1:
-        raise ValueError(f"{name}: got shapes {shapes}, expected (n, d) with the same d >= 1. Encode all groups alike.")
-    if empty := [group for group, rows in groups.items() if len(rows) == 0]:
-        raise ValueError(f"{name}: group {empty[0]!r} has no rows. Leave the group out or give it texts.")
-    if wrong := [group for group, rows in groups.items() if not np.isfinite(rows).all()]:
-        raise ValueError(f"{name}: group {wrong[0]!r} holds NaN or infinite numbers. Check the encoder.")
+    refuse_any(
+        {
+            f"{name}: got no groups, expected arrays (n, d) by group, for example male and neutral.": not groups,
+            f"{name}: got shapes {shapes}, expected (n, d) with the same d >= 1. Encode all groups alike.": (
+                any(len(shape) != 2 or shape[1] == 0 for shape in shapes.values())
+                or len({shape[1:] for shape in shapes.values()}) > 1
+            ),
+            **{
+                f"{name}: group {group!r} has no rows. Leave the group out or give it texts.": rows.size == 0
+                for group, rows in groups.items()
+            },
+            **{
+                f"{name}: group {group!r} holds NaN or infinite numbers. Check the encoder.": (
+                    not np.isfinite(rows).all()
+                )
+                for group, rows in groups.items()
+            },
+        }
+    )
     return groups
 
 
@@ -110,23 +123,25 @@ def project(
     Source:
         Deng et al. 2024, figure 2. Deviation: the second t-SNE map starts from the first.
     """
-    if method not in ("tsne", "pca"):
-        raise ValueError(f"method: got {method!r}, expected 'tsne' or 'pca'.")
-    if max_points < 1:
-        raise ValueError(f"max_points: got {max_points}, expected at least 1.")
     given = {"before": before} if after is None else {"before": before, "after": after}
     sides = [_checked(side, name) for name, side in given.items()]
     counts = [{group: len(rows) for group, rows in side.items()} for side in sides]
-    if counts[0] != counts[-1]:
-        raise ValueError(
-            f"after: got rows {counts[-1]}, expected those of before, {counts[0]}. Encode the same texts twice."
-        )
-    if method == "pca" and len({next(iter(side.values())).shape[1] for side in sides}) > 1:
-        raise ValueError(
-            "after: the embeddings have another width than before, so there are no common axes. Use method='tsne'."
-        )
-    if center and len(set(counts[0].values())) > 1:
-        raise ValueError(f"center: needs groups with equal numbers of rows, got {counts[0]}. Use center=False.")
+    widths = {next(iter(side.values())).shape[1] for side in sides}
+    refuse_any(
+        {
+            f"method: got {method!r}, expected 'tsne' or 'pca'.": method not in ("tsne", "pca"),
+            f"max_points: got {max_points}, expected at least 1.": max_points < 1,
+            f"after: got rows {counts[-1]}, expected those of before, {counts[0]}. Encode the same texts twice.": (
+                counts[0] != counts[-1]
+            ),
+            "after: the embeddings have another width than before, so there are no common axes. Use method='tsne'.": (
+                method == "pca" and len(widths) > 1
+            ),
+            f"center: needs groups with equal numbers of rows, got {counts[0]}. Use center=False.": (
+                center and len(set(counts[0].values())) > 1
+            ),
+        }
+    )
     sizes = list(counts[0].values())
     # groups of equal length keep the same rows: versions match
     kept = {n: np.sort(np.random.default_rng(seed).permutation(n)[:max_points]) for n in sizes}

@@ -23,7 +23,7 @@ HALVINGS = 20
 
 CONVENTION = (
     "sum over words outside the exclusion list of cos(word, direction) x importance, positive and negative "
-    "terms apart; absolute = sum of the absolute values; intervals resample texts"
+    "terms apart; absolute = sum of the absolute values; 95 % intervals of means: Student's over texts"
 )
 
 #: Of the texts of a set.

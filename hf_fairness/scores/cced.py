@@ -87,7 +87,7 @@ def _summary(distances: Floats, pairs: list[tuple[int, int]], *, clusters: Any, 
         interval = (
             mean_statistic_interval(columns, statistic, clusters=clusters, positive=low == 0.0) if wanted else None
         )
-        result |= {key: value, f"{key}_ci95": interval}
+        result |= {key: value, f"{key}_ci95": interval and [max(low, interval[0]), interval[1]]}
     return {**result, "n": len(distances)}
 
 

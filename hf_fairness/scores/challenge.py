@@ -15,7 +15,7 @@ from hf_fairness.record import Declared
 from hf_fairness.scores.intervals import FEW_CLUSTERS, METHOD, SMALL_N, combination, rates_of, warn_of_few
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import FairnessWarning, is_missing
 
 MEASURES = {
     "accuracy": Declared(
@@ -52,7 +52,8 @@ def challenge_accuracy(
         accepts: per gold label the predictions that are right beside the label itself: where only entailment and
             non-entailment are told apart, ``{"non-entailment": ["neutral", "contradiction"]}``.
         by: columns that divide the rows, one entry per row; the order is that of nesting (heuristic, sub-case).
-        pairs: label of the pair (or larger set) of each row: rows that differ in little and need different answers.
+        pairs: label of the pair (or larger set) of each row: rows that differ in little and need different answers;
+            None, NaN or an empty text: the row is in no pair.
         clusters: label per row; rows of a cluster count together.
         n_bootstrap: 0: no intervals; nothing is drawn.
         seed: stated in ``meta``.
@@ -102,7 +103,7 @@ def challenge_accuracy(
         paired, all_right, same = _pair_columns(pairs, predictions, right)
         result |= cells.share("pair_accuracy", all_right, paired) | cells.share("pair_same_rate", same, paired)
         result["n_pairs"] = int(paired.sum())
-        result["n_unpaired"] = sum(size == 1 for size in Counter(pairs).values())
+        result["n_unpaired"] = sum(size for pair, size in Counter(pairs).items() if size == 1 or _without_pair(pair))
     result["labels"] = cells.entries(0)
     if columns:
         result["by"] = {
@@ -195,11 +196,17 @@ def _check(predictions: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> 
             raise ValueError(f"{name}[{bad}] must be the name of a label; got {labels[bad]!r}.")
 
 
+def _without_pair(label: Hashable) -> bool:
+    """Whether the label of a pair says that there is none."""
+    return label == "" or is_missing(label)
+
+
 def _pair_columns(pairs: Sequence[Hashable], predictions: Sequence[str], right: NDArray[np.bool_]) -> list[Floats]:
     """Columns that are 0 but in the first row of each pair: 1, every row right, every row answered alike."""
     members: dict[Hashable, list[int]] = {}
     for place, pair in enumerate(pairs):
-        members.setdefault(pair, []).append(place)
+        if not _without_pair(pair):
+            members.setdefault(pair, []).append(place)
     columns = np.zeros((3, len(right)))
     for rows in members.values():
         if len(rows) > 1:

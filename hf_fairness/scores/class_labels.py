@@ -158,8 +158,8 @@ def places(
 ) -> NDArray[np.int64]:
     """Place of each label among the names of the classes.
 
-    A label stands for the class of that name, in whatever case; a number, where no class has it for a name and the
-    names are words, for the class with that place.
+    A label stands for the class of that name, else for the first one that has it in another case; a number, where no
+    class has it for a name and the names are words, for the class with that place.
 
     Args:
         labels: of :func:`read_labels`.
@@ -180,7 +180,8 @@ def places(
     known: dict[str, int] = {name.casefold(): place for place, name in reversed(list(enumerate(names)))}
     if not any(_is_number(name) for name in names):
         known |= {str(place): place for place in range(len(names)) if str(place) not in known}
-    kinds = {label: known.get(str(label).casefold()) for label in set(labels)}
+    exact = {name: place for place, name in reversed(list(enumerate(names)))}
+    kinds = {label: exact.get(str(label), known.get(str(label).casefold())) for label in set(labels)}
     wrong = [row for row, label in enumerate(labels) if kinds[label] is None]
     if wrong:
         raise ValueError(

@@ -15,7 +15,9 @@ from hf_fairness.scores.intervals import (
     FEW_CLUSTERS,
     METHOD,
     SMALL_N,
+    Rates,
     gap_entry,
+    largest_gap,
     mean_gap_interval,
     rates_of,
     warn_of_few,
@@ -134,7 +136,7 @@ def _detectable(hits: Floats, flips: int, clusters: Labels | None) -> float:
 def _odds(hits: Floats, truth: Bools, clusters: Any, *, wanted: bool) -> dict[str, Any]:
     """The paired forms of equal opportunity and of equalized odds; ``hits``: shape (n, versions)."""
     result: dict[str, Any] = {}
-    families, gaps = [], []
+    families: list[Rates] = []
     for label in (0, 1):
         key, inside = f"counterfactual_equal_opportunity_{label}", (truth == label)[:, None]
         rates = rates_of(hits * inside, np.ones_like(hits) * inside, clusters=clusters)
@@ -148,15 +150,12 @@ def _odds(hits: Floats, truth: Bools, clusters: Any, *, wanted: bool) -> dict[st
             )
         result |= one_minus(key, *gap.values()) | gap
         families.append(rates)
-        gaps.append(gap)
-    key = "counterfactual_equalized_odds"
-    (first, first_interval), (second, second_interval) = (gap.values() for gap in gaps)
-    if first is None or second is None:
+    key, gaps = "counterfactual_equalized_odds", [largest_gap(rates) for rates in families]
+    if any(map(math.isnan, gaps)):
         return result | one_minus(key, None, None) | {f"{key}_difference": None, f"{key}_difference_ci95": None}
-    mean = mean_gap_interval([first, second], [first_interval, second_interval], families)
-    worst = worst_gap_interval(families) if wanted else None
-    result |= one_minus(key, (first + second) / 2.0, mean)
-    return result | {f"{key}_difference": max(first, second), f"{key}_difference_ci95": worst}
+    mean, worst = (mean_gap_interval(families), worst_gap_interval(families)) if wanted else (None, None)
+    result |= one_minus(key, sum(gaps) / len(gaps), mean)
+    return result | {f"{key}_difference": max(gaps), f"{key}_difference_ci95": worst}
 
 
 def counterfactual_flip(

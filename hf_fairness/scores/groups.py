@@ -23,7 +23,6 @@ from hf_fairness.scores.intervals import (
     METHOD,
     gap_entry,
     largest_gap,
-    largest_gap_interval,
     mean_gap_interval,
     worst_gap_interval,
 )
@@ -263,8 +262,7 @@ def equalized_odds(
     result = one_minus("equalized_odds", float(np.mean(gaps)), None)
     result |= {"equalized_odds_difference": max(gaps), "equalized_odds_difference_ci95": None}
     if counts.wanted:
-        mean = mean_gap_interval(gaps, [largest_gap_interval(each) for each in rates], rates)
-        result |= one_minus("equalized_odds", float(np.mean(gaps)), mean)
+        result |= one_minus("equalized_odds", float(np.mean(gaps)), mean_gap_interval(rates))
         result["equalized_odds_difference_ci95"] = worst_gap_interval(rates)
     result |= _error_sums(counts, n_bootstrap, seed)
     result |= {f"minimal_detectable_gap_{label}": detectable_gap(counts, label) for label in (0, 1)}

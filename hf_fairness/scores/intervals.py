@@ -351,7 +351,7 @@ def largest_gap_interval(rates: Rates, *, families: int = 1) -> list[float] | No
 
 
 def largest_gap(rates: Rates) -> float:
-    """Largest - smallest rate ; NaN where one of them is undefined."""
+    """Largest - smallest rate; NaN where one of them is undefined."""
     return float(rates.values.max() - rates.values.min())
 
 
@@ -408,33 +408,28 @@ def _cross_correlations(rates: Rates, first: NDArray[np.intp], second: NDArray[n
     return np.asarray(np.clip(found, -1.0, 1.0), dtype=np.float64)
 
 
-def mean_gap_interval(
-    gaps: Sequence[float], intervals: Sequence[list[float] | None], families: Sequence[Rates] = ()
-) -> list[float] | None:
-    """95 % interval of the mean of gaps, from the interval of each.
+def mean_gap_interval(families: Sequence[Rates]) -> list[float] | None:
+    """95 % interval of the mean of the largest gaps of several families of shares, whose clusters may share rows.
 
     The lower limit of a gap is cut at 0, and square-and-add of such limits never reaches 0 though chance explains all
-    gaps: the lower limit of the mean is the mean of the lower ones, on the safe side.
-
-    Args:
-        gaps: largest - smallest share of each family.
-        intervals: of each gap.
-        families: the shares behind each gap: lower limits are then held together, and clusters may share rows.
+    gaps: the lower limit of the mean is the mean of the lower ones, on the safe side. They are held together, for one
+    that is above 0 lifts the mean.
     """
-    if any(interval is None for interval in intervals):
+    ends = [largest_gap_interval(rates) for rates in families]
+    together = [largest_gap_interval(rates, families=len(families)) for rates in families]
+    low, high = [low for low, _ in filter(None, together)], [high for _, high in filter(None, ends)]
+    if len(high) < len(families):
         return None
-    low, high = np.array(intervals, dtype=np.float64).T
-    if families:  # held together, for one that is above 0 lifts the mean
-        low = np.array([(largest_gap_interval(rates, families=len(families)) or [0.0])[0] for rates in families])
-    up = high - np.asarray(gaps)
-    squares = float(up @ _gap_correlations(families, len(up)) @ up)
-    return [float(low.mean()), float(np.mean(gaps)) + math.sqrt(max(squares, 0.0)) / len(up)]
+    gaps = np.array([largest_gap(rates) for rates in families])
+    up = np.array(high) - gaps
+    squares = float(up @ _gap_correlations(families) @ up)
+    return [float(np.mean(low)), float(gaps.mean()) + math.sqrt(max(squares, 0.0)) / len(up)]
 
 
-def _gap_correlations(families: Sequence[Rates], k: int) -> Floats:
+def _gap_correlations(families: Sequence[Rates]) -> Floats:
     """Correlation of the gaps of several families, 0 at least."""
-    if not families or any(rates.influence is None for rates in families):
-        return np.eye(k)
+    if any(rates.influence is None for rates in families):
+        return np.eye(len(families))
     columns = []
     for rates in families:
         ends = rates.influence[:, [int(rates.values.argmax()), int(rates.values.argmin())]]

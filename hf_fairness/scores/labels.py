@@ -47,8 +47,8 @@ def as_labels(values: Labels, name: str, *, n: int | None = None) -> NDArray[Any
         raise ValueError(f"{name} must be labels, not probabilities; got {wrong}. Compare them with a threshold.")
     if len(numbers) < len(labels):
         return _objects([label if isinstance(label, str) else str(label) for label in labels])
-    whole = [int(label) for label in numbers]
-    return np.array(whole, dtype=np.int64) if max(map(abs, whole)) < 2**63 else _objects(whole)
+    integers = [int(label) for label in numbers]
+    return np.array(integers, dtype=np.int64) if max(map(abs, integers)) < 2**63 else _objects(integers)
 
 
 def _column(values: Any) -> Any:

@@ -106,7 +106,12 @@ def spearman_draws(
         return np.clip(values, -1.0, 1.0)
 
     drawn = [correlation(weights) for weights in bootstrap_weights(len(left), n_bootstrap, generator(seed))]
-    return float(correlation(np.ones((1, len(left))))[0]), np.concatenate(drawn)
+    return float(correlation(np.ones((1, len(left))))[0]), np.concatenate([np.empty(0), *drawn])
+
+
+def spearman_interval(draws: Floats) -> list[float] | None:
+    """95 % interval from draws of :func:`spearman_draws`; None without draws."""
+    return percentile_interval(draws) if len(draws) else None
 
 
 def similarity_structure(
@@ -127,7 +132,7 @@ def similarity_structure(
         original_right: right texts under the original encoder, shape (n, d).
         mitigated_left: left texts under the other encoder, shape (n, d').
         mitigated_right: right texts under the other encoder, shape (n, d').
-        n_bootstrap: resamples of pairs behind the interval.
+        n_bootstrap: resamples of pairs behind the interval; 0: no interval.
         seed: of the resamples.
 
     Returns:
@@ -150,7 +155,7 @@ def similarity_structure(
     )
     return {
         "similarity_structure": value,
-        "similarity_structure_ci95": percentile_interval(draws),
+        "similarity_structure_ci95": spearman_interval(draws),
         "n": len(before),
         "meta": describe(
             n=len(before),
@@ -178,7 +183,7 @@ def sts(
         right: second texts, shape (n, d).
         gold: human scores, shape (n,), on any scale.
         reference: left and right embeddings under another encoder, for instance the one before mitigation.
-        n_bootstrap: resamples of pairs behind the interval.
+        n_bootstrap: resamples of pairs behind the interval; 0: no interval.
         seed: of the resamples.
 
     Returns:
@@ -196,11 +201,11 @@ def sts(
     resampling: dict[str, Any] = {"n_bootstrap": n_bootstrap, "seed": seed}
     cosines = pair_cosines(left, right)
     value, draws = spearman_draws(cosines, gold, **names, **resampling)
-    result: dict[str, Any] = {"sts_spearman": value, "sts_spearman_ci95": percentile_interval(draws)}
+    result: dict[str, Any] = {"sts_spearman": value, "sts_spearman_ci95": spearman_interval(draws)}
     if reference is not None:
         other, other_draws = spearman_draws(pair_cosines(*reference), gold, **names, **resampling)
         result["sts_spearman_change"] = value - other
-        result["sts_spearman_change_ci95"] = percentile_interval(draws - other_draws)
+        result["sts_spearman_change_ci95"] = spearman_interval(draws - other_draws)
     return {
         **result,
         "n": len(cosines),

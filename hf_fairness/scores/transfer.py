@@ -16,10 +16,9 @@ from hf_fairness.scores.statistics import (
     Floats,
     as_values,
     mean_statistic_interval,
-    percentile_interval,
     share_interval,
 )
-from hf_fairness.scores.structure import spearman_draws
+from hf_fairness.scores.structure import spearman_draws, spearman_interval
 
 #: Numbers of classes; F1 is that of one class, where the task has such a one.
 CLASS_MEASURES = {
@@ -126,13 +125,13 @@ def relatedness_scores(
         "mse": float(_mse(columns.sum(axis=0, keepdims=True))[0]),
         "mse_ci95": error,
     }
-    draws: dict[str, Any] = {"y_name": "gold scores", "n_bootstrap": max(n_bootstrap, 1), "seed": seed}
+    draws: dict[str, Any] = {"y_name": "gold scores", "n_bootstrap": n_bootstrap, "seed": seed}
     for key, values in (("spearman", told), ("cosine_spearman", as_values(cosines, "cosines"))):
         if key == "spearman" and np.ptp(values) == 0.0:
             result |= {key: 0.0, f"{key}_ci95": None}
             continue
         found, drawn = spearman_draws(values, right, x_name=key, **draws)
-        result |= {key: found, f"{key}_ci95": percentile_interval(drawn) if n_bootstrap else None}
+        result |= {key: found, f"{key}_ci95": spearman_interval(drawn)}
     convention = "predictions on pairs that no head was trained on; 95 % intervals over pairs"
     meta = describe(n=len(told), convention=convention, ideal="1 (mse: 0)", direction="lower is worse", seed=seed)
     return {**result, "n": len(told), "meta": meta}
@@ -166,13 +165,13 @@ def relatedness_changes(
     (told, right), (before, _) = _same_items(predicted, gold), _same_items(other, gold)
     sides = [_score_columns(each, right) for each in (told, before)]
     found = _changes(sides[0], sides[1], {"pearson": _pearson, "mse": _mse}, seed)
-    draws: dict[str, Any] = {"y_name": "gold scores", "n_bootstrap": max(n_bootstrap, 1), "seed": seed}
+    draws: dict[str, Any] = {"y_name": "gold scores", "n_bootstrap": n_bootstrap, "seed": seed}
     pairs = {"spearman": (told, before), "cosine_spearman": (cosines, other_cosines)}
     for key, (one, two) in pairs.items():
         if key == "spearman" and (np.ptp(told) == 0.0 or np.ptp(before) == 0.0):
             continue
         (value, drawn), (old, old_drawn) = (spearman_draws(each, right, x_name=key, **draws) for each in (one, two))
-        ends = percentile_interval(drawn - old_drawn) if n_bootstrap else None
+        ends = spearman_interval(drawn - old_drawn)
         found |= {f"{key}_change": value - old, f"{key}_change_ci95": ends, f"{key}_change_p_value": None}
     return found
 

@@ -28,7 +28,7 @@ Args:
     query_prefix, document_prefix: for encoders that want them (default "").
     ties: "split" (default: half for each of two groups), "drop" or "none".
     items: whether to list every query with its scores (default False).
-    n_bootstrap: resamples of queries behind the intervals (default 2,000).
+    n_bootstrap: 0: no intervals (default 2,000).
     seed: of all draws (default 0).
     **encoder options: batch_size, device, pooling, normalize, max_length, tokenizer, show_progress.
 

@@ -29,8 +29,8 @@ Args:
         means "neutral" for an encoder that reads context, "raw" for word vectors.
     names: given names on the exclusion list: True (default), False, or a file or list of more.
     word_vectors: word vectors whose bias counts while `model` gives the importance.
-    n_bootstrap: resamples of texts behind the intervals (default 2,000).
-    seed: of the resamples (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
     **encoder options: batch_size, device, pooling, max_length, tokenizer, show_progress.
 
 Returns:

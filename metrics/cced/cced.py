@@ -22,10 +22,11 @@ Args:
     embeddings: instead of both, a mapping of group names and "neutral" to arrays of shape (n, d).
     groups: the group columns of `variants`; None means those that GroupVariants recorded, or else those of the
         attribute whose groups all have a column. Every other column is ignored.
-    clusters: with `embeddings`, a label per row for rows that resemble each other; intervals resample labels.
+    clusters: with `embeddings`, a label per row for rows that resemble each other;
+        rows of one label count together in the intervals.
     neutral: key of the neutral texts (default "neutral").
-    n_bootstrap: resamples of texts behind the intervals (default 2,000).
-    seed: of the resamples (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
     **encoder options: batch_size, device, pooling, normalize, max_length, tokenizer, show_progress.
 
 Returns:

@@ -23,8 +23,8 @@ Args:
         or a function of two lists of texts; rows then need `premise` and `hypothesis`.
     label_names: name of each label id, a list or a mapping; None means the model's own.
     hypothesis_first: whether the model reads (hypothesis, premise), for FEVER (claim, evidence); default False.
-    n_bootstrap: resamples behind the intervals (default 2,000).
-    seed: of the resamples (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
     **model options: tokenizer, batch_size, device, max_length, show_progress.
 
 Returns:

@@ -26,9 +26,9 @@ Args:
         equalized odds.
     changed: whether the versions of a row differ in their text (optional; None: all do); other rows are excluded.
     positive_label: the label that counts as positive against all others (default 1).
-    clusters: a label per row, such as its template; intervals then resample whole clusters.
-    n_bootstrap: resamples behind the intervals (default 2,000; 0: no intervals).
-    seed: of the resamples (default 0).
+    clusters: a label per row, such as its template; rows of one label count together in the intervals.
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     flip_rate: share of changed texts whose label flips; ideal 0.

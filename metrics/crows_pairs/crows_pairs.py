@@ -24,8 +24,8 @@ Args:
         then need no sentences. `predictions` is another name for them, and the one to add batches under.
     items: whether to return every pair with its scores (default False).
     decimals: scores equal to so many decimals are a tie (default 3, as published); None compares them as they are.
-    n_bootstrap: resamples of pairs behind the intervals (default 2,000).
-    seed: of the resamples (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
     **model options: tokenizer, device, dtype, batch_tokens, show_progress; for causal models also per_token
         (default False) and start ("always" or "first").
 

@@ -19,9 +19,9 @@ Args:
     groups: the group of each row; two or more groups.
     references: true labels (optional); adds accuracy, error rates per group, fped and fned.
     positive_label: the label that counts as positive against all others (default 1).
-    clusters: a label per row, such as the template of a sentence; intervals then resample whole clusters.
-    n_bootstrap: resamples behind the intervals (default 2,000; 0: no intervals).
-    seed: of the resamples (default 0).
+    clusters: a label per row, such as the template of a sentence; rows of one label count together in the intervals.
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     demographic_parity: 1 - gap, as published; ideal 1, lower is worse.

@@ -21,9 +21,9 @@ Args:
     groups: the group of each row; two or more groups.
     probabilities: of the positive label (optional); adds auc.
     positive_label: the label that counts as positive against all others (default 1).
-    clusters: a label per row, such as the template of a sentence; intervals then resample whole clusters.
-    n_bootstrap: resamples behind the intervals (default 2,000; 0: no intervals).
-    seed: of the resamples (default 0).
+    clusters: a label per row, such as the template of a sentence; rows of one label count together in the intervals.
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     equalized_odds: 1 - mean of the gaps of true and false positive rates, as published; ideal 1, lower is worse.

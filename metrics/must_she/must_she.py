@@ -25,7 +25,8 @@ Args:
     tokenized: whether translations are tokenised already (default False: punctuation and elisions are split off).
     quality: whether to add BLEU and chrF against `reference` and `wrong_reference` of the rows (default False).
     items: whether to list every row (default False).
-    n_bootstrap, seed: resamples behind the intervals (default 2,000) and their seed (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     accuracy: right forms / terms; accuracy_wrong: wrong forms / terms; delta_accuracy: their difference, ideal 1.

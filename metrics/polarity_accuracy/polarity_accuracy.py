@@ -22,8 +22,8 @@ Args:
         each group the version has.
     groups: with `counts`, the names of the columns.
     neutral, clusters: with `counts`, the key of the neutral version, and a label per text that resemble each other.
-    n_bootstrap: resamples of texts behind the intervals (default 2,000).
-    seed: of the resamples (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     polarity_accuracy: share of texts with every version right, ideal 1; polarity_accuracy_ci95.

@@ -21,7 +21,7 @@ Args:
         7, 7b, 8, 8b and the retention tests 1 and 2.
     reference: another model, for instance the one before mitigation; adds paired changes.
     n_samples: most partitions looked at by a permutation test (default 100,000).
-    n_bootstrap: resamples behind the intervals (default 2,000; 0: no intervals).
+    n_bootstrap: 0: no intervals (default 2,000).
     seed: of all draws (default 0).
     **encoder options: batch_size, device, pooling, normalize, max_length, tokenizer, show_progress.
 

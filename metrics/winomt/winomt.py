@@ -31,9 +31,10 @@ Args:
     rules: "original" (of the code of 2019; default), "original_2020" (of the code since August 2020: unaligned Hebrew
         and Arabic rows are unknown) or "agreement" (the words for the person narrow each other).
     rounding: "exact" (default), or "original": percentages rounded to one decimal before gaps are taken.
-    clusters: what intervals resample together: "sentence" (default), "profession" or "row".
+    clusters: what counts together in the intervals: "sentence" (default), "profession" or "row".
     items: whether to list every row (default False).
-    n_bootstrap, seed: resamples behind the intervals (default 2,000) and their seed (default 0).
+    n_bootstrap: 0: no intervals (default 2,000).
+    seed: of what is drawn (default 0).
 
 Returns:
     accuracy, precision_, recall_, f1_ + male and female: ideal 1.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unicodedata import normalize
 
 import pytest
 
@@ -100,3 +101,16 @@ def test_what_is_written_is_what_is_rendered(shared, monkeypatch):
             assert (text, record) == (wanted, dump_edits(edits))
             assert apply_edits(line, edits) == text
     assert 0.9 < 1 - len(rendered) / (3 * len(lines)) < 1  # most texts without edits being made first
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("My fiancée left him.", "My fiancé left her."),
+        ("The fiancés of Kéman and Mané met her.", "The fiancées of Kéman and Mané met him."),
+    ],
+)
+def test_a_decomposed_text_has_the_terms_of_the_composed_one(source, wanted):
+    assert swap(source) == wanted
+    assert normalize("NFC", swap(normalize("NFD", source))) == wanted
+    assert load_attribute("gender").counts(normalize("NFD", source)) == load_attribute("gender").counts(source)

@@ -118,3 +118,12 @@ def test_one_target_guards_the_labels_that_it_makes_wrong():
 def test_bad_input_is_a_clear_error(options, row, error, message):
     with pytest.raises(error, match=message):
         CounterfactualSwap("text", label_column="label", **options)(row)
+
+
+def test_numbers_of_a_column_that_lacks_one_are_the_labels_that_were_named():
+    rows = Dataset.from_dict({"text": TEXTS, "label": [0.0, 1.0, None]})
+    names = {"label_column": "label", "label_names": ["male", "female"]}
+    with pytest.raises(ValueError, match="Label 'male' in column 'label' says a group"):
+        rows.map(CounterfactualSwap("text", **names), batched=True)
+    swapped = CounterfactualSwap("text", on_label="swap", **names)(rows[:])
+    assert swapped["label_counterfactual"] == [1, 0, -1]

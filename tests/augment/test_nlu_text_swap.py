@@ -89,3 +89,9 @@ def test_bad_rows():
         TextSwap("a", "b")({"a": ["x"], "b": ["y"], "augmented": [True]})
     with pytest.raises(TypeError, match="batched=True"):
         TextSwap("a", "b")({"a": "x", "b": "y"})
+
+
+def test_numbers_of_a_column_that_lacks_one_are_the_labels_that_were_named():
+    function = TextSwap("premise", "hypothesis", label_column="label", labels=["1"])
+    batch = {"premise": ["a", "c", "e"], "hypothesis": ["b", "d", "f"], "label": [1.0, 0.0, None]}
+    assert function(batch)["premise"] == ["a", "b", "c", "e"]

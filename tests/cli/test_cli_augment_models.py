@@ -112,6 +112,18 @@ def test_llm_goes_on_from_its_cache(write, augment, tmp_path, server):
     assert number(card, "requests to the model: cached") == "3"
 
 
+def test_what_a_server_refused_is_asked_again(write, augment, tmp_path, server):
+    """The cache of `datasets` would give back the row that was refused."""
+    words = ("--model_name_or_path", "rules", "--base_url", server.url, "--cache_dir", tmp_path / "rewrites")
+    words += ("--on_refused", "reject", "--concurrency", 1)
+    source = write(".csv", [{"text": "He left."}, {"text": "Rain."}, {"text": "She sat."}])
+    server.faults.extend(["400", "400"])  # with a schema, and without
+    rows, _, _ = augment(source, "llm", *words)
+    assert rows["rejected_reason"][0].startswith("refused")
+    rows, _, _ = augment(source, "llm", *words, "--overwrite")
+    assert (rows["female"][0], rows["rejected_reason"][0]) == ("She left.", "")
+
+
 def test_what_a_file_leaves_to_the_server_is_not_sent(write, augment, tmp_path, server):
     (tmp_path / "c.yaml").write_text("temperature: null\nmax_tokens: null\n")
     words = ("--model_name_or_path", "rules", "--base_url", server.url, "--cache_dir", tmp_path / "rewrites")

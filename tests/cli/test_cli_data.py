@@ -122,3 +122,12 @@ def test_an_audit_reads_the_text_column_alone(tmp_path):
     found = audit._variants(asked, load_attribute("gender"))
     assert found["male"][:] == ["He left his car.", "My brother slept."]
     assert "score" not in found.column_names
+
+
+def test_quotation_marks_in_a_folder_of_tab_separated_files_are_text(tmp_path):
+    """Read as enclosing marks, an open one swallows the rows down to the next."""
+    lines = ["text\tlabel", '"She left.\t1', "He ran.\t0", 'She sat." said he\t1', ""]
+    (tmp_path / "train.tsv").write_text("\n".join(lines))
+    rows = open_dataset(str(tmp_path))
+    assert rows["text"][:] == ['"She left.', "He ran.", 'She sat." said he']
+    assert rows.to_list() == open_dataset(str(tmp_path / "train.tsv")).to_list()

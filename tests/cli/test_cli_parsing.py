@@ -76,6 +76,17 @@ def test_unknown_flag_names_the_nearest(capsys):
     assert "--betta (did you mean --beta?)" in capsys.readouterr().err
 
 
+def test_a_misspelt_flag_is_named_before_the_one_that_it_leaves_out(capsys):
+    @dataclass
+    class Needed:
+        model_name: str = field(metadata={"help": "it must be given"})
+
+    for words, said in {"--model x": "--model (did you mean --model_name?)", "": "are required: --model_name"}.items():
+        with pytest.raises(SystemExit):
+            parse([Needed], words.split(), prog="test", description="A test.")
+        assert said in capsys.readouterr().err
+
+
 def test_help_hides_what_is_inherited(capsys):
     @dataclass
     class More(Options):

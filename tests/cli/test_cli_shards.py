@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
-from hf_fairness.cli.shards import SHARDS
+from hf_fairness.cli.shards import SHARDS, Shards
 from hf_fairness.publishing import MANIFEST
 from hf_fairness.runs import claim
 from support.augment_rows import ROWS
@@ -194,3 +194,25 @@ def test_the_last_shard_pushes(fake_hub, write, tmp_path):
 def test_what_no_shard_can_do(write, augment, tmp_path, method, words, message):
     assert message in augment(write(".jsonl"), method, *words, code=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_gone_from_a_finished_folder_is_not_said_to_be_there(tmp_path):
+    rows = Dataset.from_dict({"text": ["a", "b"]})
+    record = tmp_path / "out" / "record.json"
+
+    def run(index: int, *, overwrite: bool = False) -> None:
+        made = Shards(tmp_path / "out", rows, 2, file="data/{}".format, record=record.name, settings={})
+        fill = lambda path: {"n": path.write_text(f"{index}")}  # noqa: E731
+        finish = lambda told, plan: {"bytes": record.write_text(json.dumps({"shards": plan}))}  # noqa: E731
+        made.run(index, fill, finish, check=lambda: None, overwrite=overwrite)
+
+    run(0)
+    run(1)
+    run(1)  # does nothing
+    (tmp_path / "out" / "data" / "1").unlink()
+    with pytest.raises(FileExistsError, match="1 is gone, and the folder was finished with it"):
+        run(1)
+    run(1, overwrite=True)
+    assert not record.exists()  # all of them are to be run again
+    run(0)
+    assert sorted(path.name for path in (tmp_path / "out" / "data").iterdir()) == ["0", "1"]

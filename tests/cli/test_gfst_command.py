@@ -340,6 +340,10 @@ def test_what_cannot_be_read_is_refused(files, tmp_path):
     with pytest.raises(ValueError, match=r"text columns id, de, fr; expected source and target.*--source_column"):
         open_train(*told(dataset=str(three), target_lang="de"))
     assert open_train(*told("de", "fr", dataset=str(three)))[0] == {"source": "b", "target": "c"}
+    two = tmp_path / "two.csv"
+    two.write_text("source,target,clean\na,b,c\n")  # a misspelt name must not fall back on what else is there
+    with pytest.raises(ValueError, match=r"text columns source, target, clean; expected claen and target\. Name yours"):
+        open_train(*told("claen", dataset=str(two)))
     short = tmp_path / "short.it"
     short.write_text("una\n")
     with pytest.raises(ValueError, match=r"has 400 lines and .* 1: aligned files"):

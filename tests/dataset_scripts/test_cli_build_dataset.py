@@ -122,6 +122,9 @@ def test_folders_of_others_stay(build, tmp_path):
     err = build("winomt", "--overwrite", data_dir=RAW / "winomt", code=1)
     assert "holds something else" in err
     assert (tmp_path / "out" / "thesis.tex").read_text() == "work of years"
+    (tmp_path / "out" / "README.md").write_text("---\ntags:\n- hf-fairness\n---\nA model that was made fairer.")
+    assert "holds something else" in build("winomt", "--overwrite", data_dir=RAW / "winomt", code=1)
+    assert (tmp_path / "out" / "thesis.tex").is_file()
 
 
 def test_large_splits_have_several_files(build, tmp_path, monkeypatch):

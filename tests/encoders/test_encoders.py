@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 
-from hf_fairness.encoders import Encoder, as_encoder, check_vectors
+from hf_fairness.encoders import Encoder, RememberingEncoder, as_encoder, as_reference, check_vectors
+from hf_fairness.measure import sts
 from hf_fairness.utils import FairnessWarning
 
 TEXTS = ["the man works at the office .", "she", "a woman is here .", "one two three four", "he is at home"]
@@ -101,6 +103,41 @@ def test_sentence_transformer_as_object_and_folder(minilm, minilm_path):
         as_encoder(minilm, pooling="cls")
     with pytest.raises(ValueError, match="own pooling"):
         as_encoder(minilm_path, pooling="cls")
+
+
+def test_what_was_decided_cannot_be_asked_otherwise(folder, bert, tokenizer):
+    unit = SentenceTransformer(modules=[*SentenceTransformer(str(folder)), Normalize()])
+    with pytest.raises(ValueError, match="Normalize module, which makes all vectors 1 long; got normalize=False"):
+        as_encoder(unit, normalize=False)
+    assert np.linalg.norm(as_encoder(unit, normalize=True).encode(TEXTS), axis=1) == pytest.approx(1.0, abs=1e-5)
+    opened = as_encoder(bert, tokenizer=tokenizer, pooling="cls")
+    for given in ({"pooling": "max"}, {"normalize": True}, {"max_length": 4}, {"dtype": "float16"}):
+        for encoder in (opened, RememberingEncoder(opened)):
+            with pytest.raises(ValueError, match=f"is open already: got {next(iter(given))}=.*where it is opened"):
+                as_encoder(encoder, **given)
+    with pytest.raises(ValueError, match="got normalize=False"):
+        as_encoder(RememberingEncoder(as_encoder(unit)), normalize=False)
+    same = {"pooling": "cls", "normalize": False, "max_length": opened.max_length, "tokenizer": tokenizer}
+    assert as_encoder(opened, **same, batch_size=2) is opened
+
+
+def test_a_reference_has_its_own_tokenizer(bert, tokenizer):
+    class Other:
+        """Texts by another vocabulary."""
+
+    expected = as_encoder((bert, tokenizer)).encode(TEXTS)
+    assert as_reference((bert, tokenizer), tokenizer=Other()).encode(TEXTS) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"needs a tokenizer and none was found.* Pass the pair"):
+        as_reference(bert, tokenizer=tokenizer)
+    pairs = {"sentence1": ["he", "she", "a"], "sentence2": ["a", "b", "he"], "score": [1, 2, 3]}
+    found = sts(
+        {"he": [1.0, 0], "she": [0, 1.0], "a": [1.0, 1], "b": [1.0, 3]},
+        pairs,
+        tokenizer=Other(),
+        reference=(bert, tokenizer),
+        n_bootstrap=0,
+    )
+    assert found["sts_spearman_change_ci95"] is None
 
 
 def test_heads_are_left_out(bert_config, tokenizer):

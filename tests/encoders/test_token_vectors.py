@@ -32,7 +32,7 @@ def test_tokens_are_those_of_a_text_alone(bert, tokenizer, batch_size):
         assert pieces == ["", *text.split(), ""]  # the special tokens stand for no characters
 
 
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("normalize", [None, True])
 def test_pooled_tokens_are_the_sentence_vector(minilm, normalize):
     encoder = as_encoder(minilm, normalize=normalize)
     opened = token_encoder(encoder)

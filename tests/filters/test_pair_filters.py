@@ -33,6 +33,9 @@ def reason(source: str, target: str, **options: float) -> str:
         ("word " * 10_000, "mot " * 10_000, "too_long"),
         ("a" * 10_000, "b", ""),
         ("l'amica è qui.", "the friend is here.", ""),  # 5 tokens each
+        ("e\u0301te\u0301", "summer", ""),  # accents apart
+        ("she is here", "वह यहाँ है", ""),  # vowel signs
+        ("I want it", "می\u200cخواهم آن را", ""),  # a joiner inside a word
         ("\ufffd", "", "encoding"),  # the first reason
     ],
 )
@@ -183,3 +186,13 @@ def test_what_is_wrong_is_said() -> None:
         drops(data, [])
     with pytest.raises(ValueError, match="needs the columns of reasons"):
         Kept()
+
+
+def test_filters_read_rows_that_a_file_gave_back():
+    """An empty text in a csv file is None when it is read; a row without a label is of no group."""
+    for function, column, values, wanted in (
+        (Kept("reason"), "reason", [None, "", "empty"], [True, True, False]),
+        (OneGroup("label"), "label", [None, "none", "male"], [False, False, True]),
+    ):
+        assert function({column: values}) == wanted
+        assert [function({column: value}) for value in values] == wanted

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from datasets import Dataset
@@ -371,3 +372,17 @@ def test_spanish_and_german() -> None:
     for lang, texts in (("es", spanish), ("de", german)):
         assert reasons(TargetGender(lang=lang), texts, "female") == ["", "opposite_gender", "opposite_gender"]
         assert reasons(TargetGender(lang=lang), texts, "male") == ["opposite_gender", "", "opposite_gender"]
+
+
+def test_a_decomposed_text_is_read_as_the_composed_one(tmp_path):
+    """As files from macOS spell it: each accent is a character of its own."""
+    forms = tmp_path / "forms.tsv"
+    forms.write_text(normalize("NFD", "été\tétait\tN;FEM;SG\nél\tél\tN;MASC;SG\n"), encoding="utf-8")
+    tagger = LexiconTagger(str(forms))
+    texts = ["était", "Él sabe."]
+    for rows in (texts, [normalize("NFD", text) for text in texts]):
+        kept = TargetGender("text", tagger=tagger)({"text": rows, "source_gender": ["female", "male"]})
+        assert kept["target_reason"] == ["", ""]
+        label = GrammaticalGender(tagger=tagger, pronouns={"male": ["él"], "female": ["ella"]})
+        assert label({"text": rows})["target_gender"] == ["none", "male"]
+    assert read_nouns([normalize("NFD", "Élève")]) == ("élève",)

@@ -151,6 +151,8 @@ def test_names_of_clients(tmp_path):
     assert as_client(client=Model()).complete([]) == Completion("y", 1, 2)
     with pytest.raises(ValueError, match="no folder"):
         LocalClient(tmp_path / "none")
+    with pytest.raises(ValueError, match=r"temperature is 0.7, and a local model is decoded greedily. Leave it out"):
+        LocalClient(tmp_path, config=LLMConfig(temperature=0.7))
     with pytest.raises(ValueError, match="needs the id"):
         HubClient()
 

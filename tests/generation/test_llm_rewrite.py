@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+from unicodedata import normalize
 
 import pytest
 from datasets import Dataset, Value
@@ -12,6 +13,7 @@ from datasets.fingerprint import Hasher
 
 from hf_fairness.augment import apply_edits, parse_edits
 from hf_fairness.generation import Completion, LLMConfig, LLMGroupVariants, Prompt, Rewriter, rewrite
+from hf_fairness.generation.prompts import dump_answer
 from hf_fairness.measure.classifier.polarity import polarity_accuracy
 from support.arrow_tables import check_arrow
 
@@ -221,3 +223,9 @@ def test_a_model_is_not_asked_for_a_missing_text(tmp_path):
     described = function.rewriter.describe(rows)
     assert (described["n_missing"], described["n_rejected"], described["n_accepted"]) == (1, 0, 1)
     assert polarity_accuracy(rows)["n_skipped"] == 1
+
+
+def test_a_decomposed_text_has_not_changed_when_it_comes_back_composed():
+    said = dump_answer([{"variants": dict.fromkeys(COLUMNS[:3], "Café."), "confidence": 0.9}])
+    (row,) = Rewriter(client=lambda messages: said).rewrite([normalize("NFD", "Café.")])
+    assert (row["rejected_reason"], row["has_terms"]) == ("", False)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hf_fairness.generation import Prompt, search_prompt
+from hf_fairness.generation import CorrectionFile, Prompt, search_prompt
 from hf_fairness.measure.classifier.polarity import polarity_accuracy
 
 TEXTS = [
@@ -169,3 +169,12 @@ def test_bad_input(rewriter, server, correct, tmp_path):
         search_prompt(rewriter(), TEXTS, lambda text, row: dict.fromkeys(NAMES, text), output_dir=tmp_path / "s")
     with pytest.raises(ValueError, match="belongs to a search with another"):
         search_prompt(rewriter(), TEXTS[:2], correct, output_dir=tmp_path / "s")
+
+
+def test_a_correction_file_of_windows_and_of_strange_lines(tmp_path):
+    path = tmp_path / "right.jsonl"
+    line = (
+        '{"text": "She\u2028left.", "male": "He\u2028left.", "female": "She\u2028left.", "neutral": "They\u2028left."}'
+    )
+    path.write_bytes(f"\ufeff{line}\r\n".encode())
+    assert CorrectionFile(path)("She\u2028left.", {})["male"] == "He\u2028left."

@@ -61,6 +61,8 @@ def test_gender_answers_are_scored_as_in_the_paper():
 
     found = score_sheets([filled(sheet, answer)], sheet.key)
     assert found["systems"]["gfst"]["accuracy"] == 1.0
+    low, high = found["systems"]["gfst"]["accuracy_ci95"]
+    assert low < 0.8 < high == 1.0  # 8 of 8 is not certainty
     assert found["systems"]["baseline"]["accuracy"] == 0.25  # men in pro-stereotypical jobs
     assert found["systems"]["baseline"]["answers"]["inconsistent"] == 4
     assert found["systems"]["gfst"]["answers"]["ambiguous"] == 4

@@ -10,6 +10,7 @@ from datasets import Dataset, DatasetDict
 
 from hf_fairness import measure
 from hf_fairness.measure.variants import read_variants
+from hf_fairness.utils import FairnessWarning
 
 VECTORS = {
     "he": [3.0, 4.0],
@@ -132,7 +133,8 @@ def test_versions_of_a_text_never_straddle_folds():
 def test_probe_takes_models_mappings_and_limits():
     rows = {"male": ["he", "boy"] * 6, "female": ["she", "girl"] * 6, "edits": ["[]"] * 12}
     vectors = VECTORS | {"boy": [3.0, 3.0], "girl": [0.0, 2.0]}
-    result = measure.probe(vectors, rows, n_bootstrap=50)
+    with pytest.warns(FairnessWarning, match="Only 2 of the 12 texts differ"):
+        result = measure.probe(vectors, rows, n_bootstrap=50)
     assert (result["accuracy"], result["n"], result["n_left_out"]) == (1.0, 12, 0)
     assert measure.probe(_planted(), n_bootstrap=50, max_rows=50)["n_left_out"] == 70
     same = [measure.probe(_planted(readable=0.3), n_bootstrap=50, seed=3)["accuracy"] for _ in range(2)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 
 from hf_fairness.measure.translator.must_she import must_she, read_must_she, term_counts
@@ -90,3 +92,10 @@ def test_comparison():
 def test_errors_name_the_row(row, message):
     with pytest.raises(ValueError, match=rf"references\[0\].*{message}"):
         must_she(["a"], [row])
+
+
+def test_a_byte_order_mark_and_decomposed_letters(tmp_path):
+    path = tmp_path / "must_she.tsv"
+    path.write_text("\n".join([HEADER, *LINES]) + "\n", encoding="utf-8-sig")
+    assert read_must_she(path)[0]["id"] == "it-1"
+    assert term_counts(normalize("NFD", "Fatiguée, enchantée."), [("fatiguée", "fatigué"), ("ravie", "ravi")])[1] == 1

@@ -266,3 +266,23 @@ def test_an_index_may_be_a_whole_number_of_any_type():
 def test_ready_genders_have_no_translation_quality():
     with pytest.raises(ValueError, match="ready genders"):
         winomt(["male"] * 3, ROWS, predictions_are="genders", reference_translations=GERMAN)
+
+
+def test_lines_of_files_end_at_line_ends_alone(tmp_path):
+    """A model may write other separators; Windows writes a mark at the beginning and its own line ends."""
+    path = tmp_path / "en-de.txt"
+    path.write_bytes("\ufeffA ||| Eine\u2028 Zeile\r\nB ||| Zwei\x0b\r\n".encode())
+    assert read_translations(path) == ["Eine\u2028 Zeile", "Zwei"]
+    (tmp_path / "en.txt").write_bytes("\ufefffemale\t1\tThe cook\u0085 left.\tcook\r\n".encode())
+    assert [row["gender"] for row in read_winomt(tmp_path / "en.txt")] == ["female"]
+
+
+@pytest.mark.parametrize("given", ["alignments", "compare_alignments"])
+def test_two_systems_are_compared_under_one_aligner(given):
+    def aligner(sources, targets):
+        raise AssertionError("nothing is aligned before the refusal")
+
+    with pytest.raises(ValueError, match=f"got {given}=, expected .*alignments= too, or neither"):
+        winomt(GERMAN, ROWS, lang="de", compare_to=GERMAN, aligner=aligner, **{given: LINKS})
+    with pytest.raises(ValueError, match="compare_to needs one entry per row; got 2 for 3 rows"):
+        winomt(GERMAN, ROWS, lang="de", compare_to=GERMAN[:2], aligner=aligner, **{given: LINKS})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,13 @@ def test_pairs():
     assert high > 0.99
     with pytest.raises(ValueError, match="No two of the 2 rows share a label in pairs"):
         challenge_accuracy(["s", "r"], ["s", "r"], pairs=["1", "2"])
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, ""])
+def test_rows_without_a_pair_are_in_none(missing):
+    guesses, gold = ["s", "r", "s", "s", "s"], ["s", "r", "s", "r", "s"]
+    found = challenge_accuracy(guesses, gold, pairs=["1", "1", missing, missing, missing])
+    assert (found["pair_accuracy"], found["n_pairs"], found["n_unpaired"]) == (1.0, 1, 3)
 
 
 def test_clusters_widen_the_interval_and_one_cluster_has_none():

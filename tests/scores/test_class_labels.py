@@ -77,5 +77,6 @@ def test_sparse_labels_are_as_many_classes_as_there_are():
 
 def test_names_are_found_in_any_case_and_by_number():
     assert places(["YES", "no", 0], ["no", "yes"], "label").tolist() == [1, 0, 0]
+    assert places(["us", "US", "Us", "uS"], ["US", "us"], "label").tolist() == [1, 0, 0, 0]
     with pytest.raises(ValueError, match="not in the map: row 1 has the label 'None'"):
         places(["no", "None"], ["no", "yes"], "label")

@@ -98,6 +98,40 @@ def _numbers(value):
         assert value is None or isinstance(value, str), type(value)
 
 
+def test_a_probe_is_not_tested_on_copies_of_what_it_has_seen():
+    once = {name: np.random.default_rng(seed).normal(size=(60, 40)) for seed, name in enumerate("ab")}
+    copies = {name: np.tile(vectors, (4, 1)) for name, vectors in once.items()}
+    found = probe(embeddings=copies)
+    assert found["accuracy"] < 0.6
+    assert found["accuracy_ci95"][0] < 0.5 < found["accuracy_ci95"][1]
+    assert found == probe(embeddings=copies, clusters=[*range(60)] * 4)
+
+
+def test_a_probe_of_fewer_different_texts_than_folds_says_so():
+    few = {name: np.tile(np.random.default_rng(seed).normal(size=(3, 4)), (4, 1)) for seed, name in enumerate("ab")}
+    with pytest.warns(FairnessWarning, match="Only 3 of the 12 texts differ, too few for 5 folds"):
+        found = probe(embeddings=few)
+    assert found == probe(embeddings=few, clusters=range(12))
+    with pytest.raises(ValueError, match="3 different texts"):
+        probe(embeddings={name: vectors[:3] for name, vectors in few.items()})
+
+
+def test_cced_of_one_text_has_an_interval_that_begins_at_0():
+    arrays = {"a": [[1.0, 0], [1.0, 0], [2.0, 0]], "b": [[1.0, 0]] * 3, "neutral": [[0.0, 0]] * 3}
+    found = cced({name: np.array(array) for name, array in arrays.items()})
+    assert found["cced_ci95"][0] == found["cced_relative_ci95"][0] == 0.0
+    assert found["cced_signed_ci95"][0] < 0.0 < found["cced"] < found["cced_ci95"][1]
+
+
+def test_rank_correlations_without_resamples_have_no_interval():
+    pairs = (GOOD, OTHER, np.arange(12))
+    drawn, plain = (sts(*pairs, reference=(OTHER, GOOD[::-1]), n_bootstrap=n) for n in (20, 0))
+    assert plain["sts_spearman"] == drawn["sts_spearman"]
+    assert plain["sts_spearman_change"] == drawn["sts_spearman_change"]
+    assert plain["sts_spearman_ci95"] is plain["sts_spearman_change_ci95"] is None
+    assert similarity_structure(GOOD, OTHER, OTHER, GOOD[::-1], n_bootstrap=0)["similarity_structure_ci95"] is None
+
+
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("kind", INPUTS)
 def test_defined_value_or_clear_error(score, kind):

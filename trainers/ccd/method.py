@@ -119,8 +119,7 @@ class CCDMethod(EncoderMethod):
             return self._train(folder, stop)
 
         inputs = [self.base_key, self.run.key("variants"), self.settings, stop]
-        found = self.run.stage(stage, work, inputs=inputs, version=3, collective=True, keep_partial=True)
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
+        return self.trained(name, stage, work, inputs=inputs, version=3, keep_partial=True)
 
     def _train(self, folder: Path, stop: int | None) -> dict[str, Any]:
         return train_ccd(self.given, folder, stop=stop)

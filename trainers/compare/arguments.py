@@ -16,6 +16,7 @@ from hf_fairness.trainers.baselines.inlp import INLPSettings
 from hf_fairness.trainers.baselines.sentence_debias import RandomDirectionsSettings, SentenceDebiasSettings
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments
+from hf_fairness.utils import refuse_any
 
 #: The model as it is, which always stands first; and the twin of CCD that pulls at random.
 ORIGINAL, CONTROL = "none", "control"
@@ -62,21 +63,30 @@ class CompareArguments(EncoderArguments):
         """
         super().__post_init__()
         known, named = (ORIGINAL, CONTROL, *BASELINES), self.methods or []
-        if unknown := [name for name in named if name not in known]:
-            raise ValueError(f"--methods has {unknown[0]!r}, expected some of {', '.join(known)}.")
-        if CONTROL in named and "ccd" not in named:
-            raise ValueError(f"--methods has {CONTROL!r}, the twin of ccd, without ccd. Name that too.")
-        if twice := [name for name in named if named.count(name) > 1]:
-            raise ValueError(f"--methods names {twice[0]!r} twice. A method has one set of settings; see --sweep.")
-        if not self.changing and not self.models:
-            raise ValueError(
+        refuse_any(
+            {
+                **{
+                    f"--methods has {name!r}, expected some of {', '.join(known)}.": name not in known for name in named
+                },
+                f"--methods has {CONTROL!r}, the twin of ccd, without ccd. Name that too.": (
+                    CONTROL in named and "ccd" not in named
+                ),
+                **{
+                    f"--methods names {name!r} twice. A method has one set of settings; see --sweep.": (
+                        named.count(name) > 1
+                    )
+                    for name in named
+                },
                 f"--methods {' '.join(named)} compares nothing: name a method, or further models behind the "
-                "first one's name."
-            )
-        if self.publish is not None and self.publish not in self.changing:
-            raise ValueError(f"--publish is {self.publish!r}, expected one of {', '.join(self.changing) or 'none'}.")
-        if not 0.0 <= self.utility_margin < 1.0:
-            raise ValueError(f"--utility_margin is {self.utility_margin}, expected 0 to below 1.")
+                "first one's name.": not self.changing and not self.models,
+                f"--publish is {self.publish!r}, expected one of {', '.join(self.changing) or 'none'}.": (
+                    self.publish is not None and self.publish not in self.changing
+                ),
+                f"--utility_margin is {self.utility_margin}, expected 0 to below 1.": (
+                    not 0.0 <= self.utility_margin < 1.0
+                ),
+            }
+        )
 
     @property
     def changing(self) -> list[str]:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -148,12 +148,10 @@ class CompareMethod(EncoderMethod):
         """Refuse what cannot work, then make the rows."""
         for name, why in self._checked[1].items():
             logger.warning("%s is left out: %s", name, why)
-        self.once("further models open", self._open_further)
+        opening = partial(as_encoder, device="cpu", show_progress=False)
+        # each is opened and let go: one that is none is known before hours are spent
+        self.once("further models open", lambda: [opening(model).label for model in self.further.values()])
         super().prepare()
-
-    def _open_further(self) -> list[str]:
-        """Open each further model and let it go: one that is none is known before hours are spent."""
-        return [as_encoder(model, device="cpu", show_progress=False).label for model in self.further.values()]
 
     def arms(self) -> Sequence[Plan]:
         """The original, the control of CCD, the methods, then further models; all are held against the main one too."""
@@ -198,12 +196,13 @@ class CompareMethod(EncoderMethod):
             return Fitted(name, [self.once(f"key of {model}", lambda: source_key(model))], model)
         method = baseline("ccd") if name == CONTROL else self.methods[name]
         stop = fitted["ccd"].training["kept_step"] if name == CONTROL else None
-        inputs = [self.base_key, self.opened_as, self.run.key("variants"), stop, type(method).__qualname__]
-        inputs += [{option: getattr(self.config, option) for option in method.options}, method.files(self.config)]
-        if method.trains:
-            inputs.append({key: value for key, value in self.settings.items() if key not in self._options})
-        if method.seeded:
-            inputs.append(self.seed)
+        settings = {key: value for key, value in self.settings.items() if key not in self._options}
+        inputs = [
+            *(self.base_key, self.opened_as, self.run.key("variants"), stop, type(method).__qualname__),
+            *({option: getattr(self.config, option) for option in method.options}, method.files(self.config)),
+            *([settings] if method.trains else []),
+            *([self.seed] if method.seeded else []),
+        ]
 
         def work(folder: Path) -> dict[str, Any]:
             started = time.perf_counter()
@@ -213,9 +212,7 @@ class CompareMethod(EncoderMethod):
             cost = {"seconds": time.perf_counter() - started, "peak_memory_mib": memory.mib}
             return {**{key: value for key, value in made.items() if key != "seconds"}, "cost": cost}
 
-        stage = f"fit_{name}"
-        found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
+        return self.trained(name, f"fit_{name}", work, inputs=inputs, keep_partial=True)
 
     def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
         """What went wrong, with the flag that names the arm.
@@ -249,11 +246,10 @@ class CompareMethod(EncoderMethod):
         if fitted.model is None:
             return self.original
         key = content_key(fitted.key)
-        found: RememberingEncoder = self.once(
+        return self.once(
             f"vectors {key}",
             lambda: RememberingEncoder(_Closed(str(fitted.model), str(self.config.device), self._open)),
         )
-        return found
 
     def speaks(self, name: str) -> bool:
         """Whether an arm has a masked-language-model head of its own to ask."""

@@ -24,11 +24,10 @@ from datasets import ClassLabel, Dataset
 
 from hf_fairness._processes import own_device, rows_shared
 from hf_fairness.measure.model_keys import source_key
-from hf_fairness.publishing import CARD, Artefact, is_hub_id, write_splits
+from hf_fairness.publishing import Artefact, is_hub_id
 from hf_fairness.record import Measure, Record, read_measures
 from hf_fairness.report.artefact_card import About, bias_section, from_record, load_classifier, load_head
 from hf_fairness.report.card import card_metadata
-from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores import flips
@@ -323,8 +322,7 @@ class DataDiet(Method):
 
         def write(folder: Path, repo_id: str) -> None:
             rows = self._rows()
-            write_splits(folder, {"train": rows})
-            dataset_card(self._derivation(rows, record, repo_id)).save(folder / CARD)
+            self.write_rows(folder, {"train": rows}, repo_id, **self._made(rows, record))
 
         return {"rows": Artefact("dataset", None, write, "Add the rows of a data diet")}
 
@@ -340,32 +338,27 @@ class DataDiet(Method):
             }
         ).cast_column("label", ClassLabel(names=list(diet.classes)))
 
-    def _derivation(self, rows: Dataset, record: Record, repo_id: str) -> Derivation:
+    def _made(self, rows: Dataset, record: Record) -> dict[str, Any]:
+        """What the card of these rows says."""
         a, line, added = self.arguments, self.search["table"][self.best], sum(rows["counterfactual"][:])
-        return Derivation(
-            name=repo_id,
-            method=self.command,
-            summary="the examples, and the counterfactuals of examples, that a classifier was trained on",
-            source=str(shown_name(a.dataset) or "rows"),
-            split=a.dataset_split,
-            columns=["text"],
-            options={
+        return {
+            "summary": "the examples, and the counterfactuals of examples, that a classifier was trained on",
+            "source": str(shown_name(a.dataset) or "rows"),
+            "columns": ["text"],
+            "options": {
                 "ranking": line["ranking"],
                 "a (factual)": line["factual_fraction"],
                 "b (counterfactual)": line["counterfactual_fraction"],
                 **{name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")},
             },
-            counts={**self.diet.train.counts, "kept examples": len(rows) - added, "kept counterfactuals": added},
-            n_rows=len(rows),
-            attribute=self.diet.attribute,
-            names=self.diet.names,
-            reference="Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
-            limits=("What was kept was chosen for one classifier: another one may need other rows.",),
-            licence=a.license,
-            versions=package_versions(("hf-fairness", "torch", "transformers", "datasets")),
-            repo_id=repo_id,
-            bias=bias_section(record, of="the classifier that was trained on these rows"),
-        )
+            "counts": {**self.diet.train.counts, "kept examples": len(rows) - added, "kept counterfactuals": added},
+            "attribute": self.diet.attribute,
+            "names": self.diet.names,
+            "reference": "Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
+            "limits": ("What was kept was chosen for one classifier: another one may need other rows.",),
+            "versions": package_versions(("hf-fairness", "torch", "transformers", "datasets")),
+            "bias": bias_section(record, of="the classifier that was trained on these rows"),
+        }
 
 
 @dataclass

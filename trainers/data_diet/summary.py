@@ -141,16 +141,12 @@ def _outcome(found: Mapping[str, Any], arguments: DataDietArguments) -> str:
         )
     best = found["best"]["ranking"]
     line, on = found["table"][best], SETS["groups" if by_groups(arguments) else "validation"]
+    sure = found["certainty"]["best"]["chosen"].get(found["best"]["name"], 0.0)
     return (
         f"Chosen on the {on}: {title_of(best)} with {line['factual_fraction']:.0%} of the factual and "
         f"{line['counterfactual_fraction']:.0%} of the counterfactual examples ({line['share_of_cda']:.0%} of CDA's "
-        f"rows). On texts and seeds drawn anew from these the same cell is chosen {_sure(found)} of the times."
+        f"rows). On texts and seeds drawn anew from these the same cell is chosen {sure:.0%} of the times."
     )
-
-
-def _sure(found: Mapping[str, Any]) -> str:
-    chosen: Mapping[str, float] = found["certainty"]["best"]["chosen"]
-    return f"{chosen.get(found['best']['name'], 0.0):.0%}"
 
 
 def _data_table(found: Mapping[str, Any]) -> Table:

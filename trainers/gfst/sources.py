@@ -104,7 +104,8 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
             or a column ``translation`` that holds texts by language.
         source: where they come from, for messages.
         arguments: of the command, for the languages.
-        config: its ``source_column`` and ``target_column``; ``source`` and ``target`` stand for whatever there is.
+        config: its ``source_column`` and ``target_column``, which ``arguments.dataset`` must have; ``source`` and
+            ``target`` stand for whatever there is.
 
     Raises:
         ValueError: columns that do not say which is which.
@@ -115,13 +116,14 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
         rows = rows.rename_columns({name: name.removeprefix("translation.") for name in rows.column_names})
     texts = columns_of_texts(rows)
     anything = [texts] if wanted == standard and len(texts) == 2 else []
-    choices = [wanted, standard, [arguments.source_lang, arguments.target_lang or ""], *anything]
+    named = wanted != standard and source == arguments.dataset  # held-out pairs may have columns of their own
+    choices = [wanted] if named else [wanted, standard, [arguments.source_lang, arguments.target_lang or ""], *anything]
     names = next((names for names in choices if set(names) <= set(texts)), None)
     if names is None:
         raise ValueError(
-            f"{source} has the text columns {', '.join(texts) or 'none'}; expected {wanted[0]} and {wanted[1]}, or two "
-            "named by the codes of the languages, or just two (source first) with a header line. Name yours with "
-            "--source_column and --target_column."
+            f"{source} has the text columns {', '.join(texts) or 'none'}; expected {wanted[0]} and {wanted[1]}"
+            + ("" if named else ", or two named by the codes of the languages, or just two (source first)")
+            + ". Name yours with --source_column and --target_column, in tables with a header line."
         )
     return rows.select_columns(names).rename_columns(dict(zip(names, standard, strict=True)))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hf_fairness.arguments import DataArguments, ExperimentArguments, HeldOutArguments, LabelArguments
+from hf_fairness.utils import refuse_any
 
 #: What ``--arms`` takes, by the table of Wang et al. 2023 that has it; the filters are ours.
 TABLES = {
@@ -137,26 +138,35 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         """
         super().__post_init__()
         self.check_experiment()
-        if any(size < 1 for size in self.added_sizes or []):
-            raise ValueError(f"--added_sizes is {self.added_sizes}, expected numbers of 1 or more.")
         self.arms = [name.replace("-", "_") for name in self.arms or () if name != "none"] or None
-        unknown = [name for name in self.arms or () if name not in CHOICES]
-        if unknown:
-            raise ValueError(f"--arms has {unknown[0]!r}, expected some of {', '.join(CHOICES)}.")
         titles = [title for title, _ in self.pools]
-        bad = next((title for title in titles if titles.count(title) > 1 or not re.fullmatch(r"\w*", title)), None)
-        if bad is not None:
-            raise ValueError(
-                f"--pool has the name {bad!r}, expected letters, digits and _, each name once: --pool a=PLACE b=PLACE."
-            )
-        rounds = [
+        in_rounds = [
             *(name for name in self.chosen_arms if name in IN_ROUNDS),
             *(["--added_sizes"] * bool(self.added_sizes)),
         ]
-        if self.pool and rounds:
-            raise ValueError(f"--pool takes the place of the rounds, which {rounds[0]} needs: leave one of them out.")
-        if self.text_column is not None and len(self.text_column) not in (1, 2):
-            raise ValueError(f"--text_column is {self.text_column}, expected one or two columns.")
+        refuse_any(
+            {
+                f"--added_sizes is {self.added_sizes}, expected numbers of 1 or more.": (
+                    any(size < 1 for size in self.added_sizes or [])
+                ),
+                **{
+                    f"--arms has {name!r}, expected some of {', '.join(CHOICES)}.": name not in CHOICES
+                    for name in self.arms or ()
+                },
+                **{
+                    f"--pool has the name {title!r}, expected letters, digits and _, each name once: --pool a=PLACE "
+                    "b=PLACE.": titles.count(title) > 1 or not re.fullmatch(r"\w*", title)
+                    for title in titles
+                },
+                **{
+                    f"--pool takes the place of the rounds, which {name} needs: leave one of them out.": self.pool
+                    for name in in_rounds
+                },
+                f"--text_column is {self.text_column}, expected one or two columns.": (
+                    self.text_column is not None and len(self.text_column) not in (1, 2)
+                ),
+            }
+        )
 
     @property
     def chosen_arms(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
 from hf_fairness.trainers.ibadr.pool import label_counts
-from hf_fairness.trainers.training.pair_training import labelled_rows
+from hf_fairness.trainers.training.pair_training import labelled_rows, order_is_stated
 from hf_fairness.utils import refuse_any
 
 LABEL = "label"
@@ -126,7 +126,7 @@ def read_task(
     """
     columns, found, counts = text_columns(train, arguments.text_column), {}, {}
     names: Sequence[str] | None = arguments.class_names
-    stated = bool(names) or hasattr(train.features.get(arguments.label_column), "names")
+    stated = order_is_stated(train, arguments.label_column, names)
     for title, rows in (("train", train), ("validation", validation), ("test", test)):
         if rows is not None:
             found[title], names = labelled_rows(

@@ -16,6 +16,8 @@ from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option
 from hf_fairness.refine.percentile import PERCENTILES
 from hf_fairness.trainers.refine.corpora import REFINEMENTS, arm_name
 from hf_fairness.trainers.training.encoder import EncoderSettings
+from hf_fairness.trainers.training.settings import refuse
+from hf_fairness.utils import refuse_any
 
 #: How BiLSTM-max is trained.
 PUBLISHED, SMALL = "published", "small"
@@ -170,53 +172,58 @@ class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, D
         super().__post_init__()
         self.check_experiment()
         names_option(self.names)
-        for name in ("validation_dataset", "validation_config", "validation_split"):
-            if getattr(self, name) is not None:
-                raise ValueError(
+        stems = [Path(name).stem for name in self.other_vectors or ()]
+        refuse_any(
+            {
+                **{
                     f"--{name} cannot be set here: no encoder is chosen by it (BiLSTM-max follows a part of its own "
-                    "training rows, as published). Rows to measure on are named with --test_dataset or --test_split."
-                )
-        self._check_vectors()
-        for name in ("test_rows", "n_bias_texts"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}, expected 1 or more.")
-        if self.text_column is not None and len(self.text_column) != 2:
-            raise ValueError(f"text_column is {' '.join(self.text_column)}, expected the names of two columns.")
-        for level in self.levels:
-            if not 1 <= level < 100:
-                raise ValueError(
+                    "training rows, as published). Rows to measure on are named with --test_dataset or --test_split.": (
+                        getattr(self, name) is not None
+                    )
+                    for name in ("validation_dataset", "validation_config", "validation_split")
+                },
+                **{
+                    f"--{name} is about word vectors, which --bilstm reads: add it, or leave that out.": (
+                        getattr(self, name) and not self.bilstm
+                    )
+                    for name in ("other_vectors", "hard_debias")
+                },
+                "--hd_words is for the arms of --hard_debias: add it, or leave that out.": (
+                    self.hd_words is not None and not self.hard_debias
+                ),
+                f"bilstm_settings is {self.bilstm_settings!r}, expected {PUBLISHED} or {SMALL}.": (
+                    self.bilstm_settings not in (PUBLISHED, SMALL)
+                ),
+                **{
+                    f"{name} is {value}, expected 1 or more.": value is not None and value < 1
+                    for name in ("hidden_size", "test_rows", "n_bias_texts")
+                    for value in [getattr(self, name)]
+                },
+                **{
+                    f"--other_vectors {name}: there is no such file.": self.bilstm and not Path(name).is_file()
+                    for name in self.other_vectors or ()
+                },
+                f"--other_vectors: arms are called by the names of the files, which repeat: {stems}.": (
+                    len(set(stems)) < len(stems)
+                ),
+                f"text_column is {' '.join(self.text_column or ())}, expected the names of two columns.": (
+                    self.text_column is not None and len(self.text_column) != 2
+                ),
+                **{
                     f"--percentiles holds {level:g}, expected numbers in [1, 100), in per cent: 95 for the 5 % of rows "
-                    "with the highest scores."
-                )
-        unknown = [name for name in self.kinds if name not in REFINEMENTS]
-        if unknown or not self.kinds or not self.levels:
-            raise ValueError(
+                    "with the highest scores.": not 1 <= level < 100
+                    for level in self.levels
+                },
                 f"refinements is {' '.join(self.kinds) or 'empty'} at percentiles "
                 f"{' '.join(f'{level:g}' for level in self.levels) or '(none)'}, expected some of "
-                f"{', '.join(REFINEMENTS)} at one percentile or more."
-            )
-        if self.main_arm is not None and self.main_arm not in self.refined_arms:
-            raise ValueError(f"main_arm is {self.main_arm!r}, expected one of {', '.join(self.refined_arms)}.")
-
-    def _check_vectors(self) -> None:
-        """What only a BiLSTM has."""
-        alone = {"other_vectors": self.other_vectors, "hard_debias": self.hard_debias}
-        given = next((name for name, value in alone.items() if value), None)
-        if given and not self.bilstm:
-            raise ValueError(f"--{given} is about word vectors, which --bilstm reads: add it, or leave that out.")
-        if self.hd_words is not None and not self.hard_debias:
-            raise ValueError("--hd_words is for the arms of --hard_debias: add it, or leave that out.")
-        if self.bilstm_settings not in (PUBLISHED, SMALL):
-            raise ValueError(f"bilstm_settings is {self.bilstm_settings!r}, expected {PUBLISHED} or {SMALL}.")
-        if self.hidden_size < 1:
-            raise ValueError(f"hidden_size is {self.hidden_size}, expected 1 or more.")
-        for name in (self.other_vectors or ()) if self.bilstm else ():
-            if not Path(name).is_file():
-                raise ValueError(f"--other_vectors {name}: there is no such file.")
-        stems = [Path(name).stem for name in self.other_vectors or ()]
-        if len(set(stems)) < len(stems):
-            raise ValueError(f"--other_vectors: arms are called by the names of the files, which repeat: {stems}.")
+                f"{', '.join(REFINEMENTS)} at one percentile or more.": (
+                    not self.kinds or not self.levels or not set(self.kinds) <= set(REFINEMENTS)
+                ),
+                f"main_arm is {self.main_arm!r}, expected one of {', '.join(self.refined_arms)}.": (
+                    self.main_arm is not None and self.main_arm not in self.refined_arms
+                ),
+            }
+        )
 
     @property
     def scored_by(self) -> str | None:
@@ -298,13 +305,13 @@ class RefineConfig(EncoderSettings):
         Raises:
             ValueError: checkpoints or evaluations on the way, which no arm has; or as the parent.
         """
-        for name, why in (
-            ("save_strategy", "an arm is trained in one go, and a killed run begins it anew"),
-            ("eval_strategy", "no checkpoint is chosen: what is measured is the end of each training"),
-        ):
-            value = getattr(self, name)
-            if getattr(value, "value", value) != "no":
-                raise ValueError(f"--{name} cannot be set here: {why}.")
+        refuse(
+            self,
+            {
+                "save_strategy": "an arm is trained in one go, and a killed run begins it anew",
+                "eval_strategy": "no checkpoint is chosen: what is measured is the end of each training",
+            },
+        )
         self.given = frozenset(name for name in USUAL if getattr(self, name) is not None)
         for name, usual in USUAL.items():
             if name not in self.given:

@@ -19,7 +19,7 @@ from hf_fairness.measure.encoder.bias_scorer import Scorer
 from hf_fairness.refine import compensate, random_refine, replace, split, subtract
 from hf_fairness.rows import column_values, text_columns
 from hf_fairness.scores.statistics import Floats, as_values, generator
-from hf_fairness.trainers.training.pair_training import labelled_rows
+from hf_fairness.trainers.training.pair_training import labelled_rows, order_is_stated
 from hf_fairness.utils import FairnessWarning, is_missing
 
 LABEL = "label"
@@ -198,7 +198,7 @@ def read_pairs(
             "--label_column what is learned: classes, or scores of how alike the texts are."
         )
     names: Sequence[str] | None = class_names
-    stated = bool(names) or hasattr(train.features[column], "names")
+    stated = order_is_stated(train, column, names)
     scores = class_names is None and _holds_scores(train, column)
     kept: dict[str, Dataset] = {}
     counts = {"n_rows": len(train)}

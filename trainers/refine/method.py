@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,10 @@ from hf_fairness.measure.encoder.bias_scorer import make_scorer
 from hf_fairness.measure.encoder.seat_tests import FILES, resolve_tests
 from hf_fairness.measure.encoder.utility import read_scored_pairs
 from hf_fairness.measure.model_keys import source_key
-from hf_fairness.publishing import CARD, Artefact, write_splits
+from hf_fairness.publishing import Artefact
 from hf_fairness.record import Arm, Record, Table
 from hf_fairness.refine import describe
 from hf_fairness.report.bias_score import refinement_figure, refinement_table, scree_figure
-from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.text import LIMITS
 from hf_fairness.rows import column_values
 from hf_fairness.runs import content_key
@@ -59,7 +59,8 @@ from hf_fairness.trainers.refine.training import (
     train_encoder,
 )
 from hf_fairness.trainers.training.encoder_method import OpenedEncoder
-from hf_fairness.utils import is_main_process, package_versions
+from hf_fairness.trainers.training.remembered import unpack_arrays
+from hf_fairness.utils import is_main_process, refuse_any
 
 _SCORES = "scores.npz"
 _LIMITS = (
@@ -139,17 +140,16 @@ class RefineMethod(OpenedEncoder):
         super().__init__(*given)
         self._told: dict[str, Any] = {}
         self._found: dict[str, Any] = {}
+        self._open: dict[Any, BaseEncoder] = {}
 
     @cached_property
     def tests(self) -> list[Any]:
         """The association tests."""
         if self.data["tests"] is not None:
             return list(resolve_tests(self.data["tests"]))
-        names = self.arguments.seat_tests
-        if names is None:
-            names = built_in_tests(self.attribute)
-        given: list[Any] = [name if name.endswith(FILES) else [name] for name in names]
-        return [test for each in given for test in resolve_tests(each)]
+        given = self.arguments.seat_tests
+        names = built_in_tests(self.attribute) if given is None else given
+        return [test for name in names for test in resolve_tests(name if name.endswith(FILES) else [name])]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -188,9 +188,8 @@ class RefineMethod(OpenedEncoder):
     @cached_property
     def measured(self) -> list[str]:
         """Texts that association tests and given pairs ask a BiLSTM about: it knows no words that it was not told."""
-        texts = [text for test in self.tests for each in test.sets for text in each.texts]
         sides = () if self.data["sts_pairs"] is None else self._given_pairs[:2]
-        return [*texts, *(text for side in sides for text in side)]
+        return [*(text for test in self.tests for each in test.sets for text in each.texts), *chain(*sides)]
 
     @cached_property
     def words_key(self) -> Any:
@@ -199,12 +198,10 @@ class RefineMethod(OpenedEncoder):
 
     def bilstm(self, vectors: str, *, hard: bool) -> SentenceTransformer:
         """An encoder before its training, which knows the words of all rows and of all that is measured."""
-        columns, texts = self.pairs.columns, [*self.measured]
-        for part in self.pairs.parts.values():
-            texts += texts_of(part, columns)
+        rows = (texts_of(part, self.pairs.columns) for part in self.pairs.parts.values())
         return bilstm_max(
             vectors,
-            texts=texts,
+            texts=[*self.measured, *chain.from_iterable(rows)],
             attribute=with_names(self.attribute, self.arguments.name_option)[0],
             debias=self.debias_words if hard else None,
             hidden_size=self.arguments.hidden_size,
@@ -216,26 +213,21 @@ class RefineMethod(OpenedEncoder):
         """Rows in one form, in parts; what cannot be measured is refused before."""
         two_groups(self.attribute)
         _ = self.tests, self.debias_words
-        if self.arguments.bilstm and self.config.use_peft:
-            raise ValueError("--use_peft: a BiLSTM has no layers for LoRA. Leave it out, or --bilstm.")
-        if self.arguments.bilstm and self.config.world_size > 1:
-            raise ValueError(
+        refuse_any(
+            {
+                "--use_peft: a BiLSTM has no layers for LoRA. Leave it out, or --bilstm.": (
+                    self.arguments.bilstm and self.config.use_peft
+                ),
                 f"--bilstm is trained in one process, and these are {self.config.world_size}. Start one; a single GPU "
-                "is enough for it."
-            )
-        a, given = self.arguments, self.data
-        options: dict[str, Any] = {
-            **{
-                name: getattr(a, name)
-                for name in ("text_column", "label_column", "class_names", "max_rows", "test_rows")
-            },
-            "seed": self.data_seed,
-        }
-
-        def work(folder: Path) -> dict[str, Any]:
-            return read_pairs(given["rows"], given["test"], **options).save(folder)
-
-        self._told = self.run.stage("rows", work, inputs=[given["rows"], given["test"], options])
+                "is enough for it.": self.arguments.bilstm and self.config.world_size > 1,
+            }
+        )
+        a, given = self.arguments, (self.data["rows"], self.data["test"])
+        names = ("text_column", "label_column", "class_names", "max_rows", "test_rows")
+        options: dict[str, Any] = {**{name: getattr(a, name) for name in names}, "seed": self.data_seed}
+        self._told = self.run.stage(
+            "rows", lambda folder: read_pairs(*given, **options).save(folder), inputs=[*given, options]
+        )
         if a.bilstm and not self.pairs.classes:
             raise ValueError(
                 "--bilstm is trained on classes (inference), and the rows have scores. Name a column of classes with "
@@ -289,8 +281,7 @@ class RefineMethod(OpenedEncoder):
 
         stage = f"train_{name}".replace(".", "_")
         inputs = [self.base_key, self.opened_as, self.run.key("rows"), how, self.settings]
-        found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=a.bilstm)
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
+        return self.trained(name, stage, work, inputs=inputs, keep_partial=a.bilstm)
 
     def corpus(self, name: str) -> tuple[Dataset, dict[str, Any]]:
         """The rows that an arm is trained on, and what was changed in them."""
@@ -302,8 +293,7 @@ class RefineMethod(OpenedEncoder):
         return refine_rows(rows, kind, level, self._scores()["rows"], self.pairs.columns, self.swap, random_seed=seed)
 
     def _scores(self) -> dict[str, Any]:
-        with np.load(self.run.folder("scores") / _SCORES) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        return unpack_arrays((self.run.folder("scores") / _SCORES).read_bytes())
 
     def _score(self, original: Fitted | None) -> None:
         """Score the training rows, once: a stage that all arms share."""
@@ -359,35 +349,31 @@ class RefineMethod(OpenedEncoder):
 
     def encoder(self, fitted: Fitted) -> BaseEncoder:
         """The encoder of an arm; the last one stays open for the sets."""
-        known = self.__dict__.setdefault("_open", {})
-        if fitted.key not in known:
-            known.clear()
+        if fitted.key not in self._open:
+            self._open.clear()
             model = open_trained(Path(fitted.model), str(self.config.device))
-            known[fitted.key] = as_encoder(model, show_progress=False)
-            known[fitted.key].name = fitted.name
-        found: BaseEncoder = known[fitted.key]
-        return found
+            self._open[fitted.key] = as_encoder(model, show_progress=False)
+            self._open[fitted.key].name = fitted.name
+        return self._open[fitted.key]
 
     def sets(self) -> Sequence[EvalSet]:
         """Association tests, bias of held-out texts, what was learned, and how alike people find sentences."""
         a, pairs, test = self.arguments, self.pairs, self.pairs.parts["test"]
         draws = {"n_bootstrap": a.n_bootstrap, "seed": self.data_seed}
         texts = some(texts_of(test, pairs.columns), a.n_bias_texts, self.data_seed)
-        found: list[EvalSet] = []
+        how: dict[str, Any] = {"open": self.encoder, "draws": draws}
+        found: list[EvalSet] = [
+            BiasSet("held-out texts", **how, path="bias_score", texts=texts, options=self._score_options)
+        ]
         if self.tests:
-            found.append(
-                SeatSet("seat", open=self.encoder, draws={**draws, "n_samples": a.n_samples}, tests=self.tests)
-            )
-        held_out: dict[str, Any] = {"path": "bias_score", "open": self.encoder, "draws": draws}
-        found.append(BiasSet("held-out texts", **held_out, texts=texts, options=self._score_options))
-        utility: dict[str, Any] = {"path": "utility", "open": self.encoder, "draws": draws}
+            found.insert(0, SeatSet("seat", **how | {"draws": {**draws, "n_samples": a.n_samples}}, tests=self.tests))
         if pairs.classes:
-            found.append(ClassSet("test pairs", **utility, rows=test, columns=pairs.columns))
+            found.append(ClassSet("test pairs", **how, path="utility", rows=test, columns=pairs.columns))
         else:
             left, right, scores = (column_values(test, name) for name in (*pairs.columns, LABEL))
-            found.append(SimilaritySet("test pairs", **utility, pairs=(left, right, scores)))
+            found.append(SimilaritySet("test pairs", **how, path="utility", pairs=(left, right, scores)))
         if self.data["sts_pairs"] is not None:
-            found.append(SimilaritySet("sts", title="given pairs", **utility, pairs=self._given_pairs))
+            found.append(SimilaritySet("sts", title="given pairs", **how, path="utility", pairs=self._given_pairs))
         return found
 
     @cached_property
@@ -439,14 +425,13 @@ class RefineMethod(OpenedEncoder):
             made = each.training
             numbers = (f"{made[key]:,}" for key in ("n_train", "n_left_out", "n_added"))
             rows.append((found.plans[name].arm.title, *numbers, f"{made['share_changed']:.1%}", f"{made['steps']:,}"))
-        words = tuple(tuple(row) for row in self._found["words"])
-        levels = tuple(tuple(row) for row in refinement_table(self._found))
+        levels = tuple(map(tuple, refinement_table(self._found)))
         return [
             Table("What was changed in the corpus", tuple(rows), "As a share of all rows before."),
             Table("Bias scores of the corpus", levels, "A row has the higher score of its two texts."),
             Table(
                 "Words that carry most bias",
-                words,
+                tuple(map(tuple, self._found["words"])),
                 f"Of words in {MIN_TEXTS} texts or more: mean cosine with the direction of the groups, and what they "
                 "add to all bias scores (cosine x importance). Words that name a group are not counted.",
             ),
@@ -455,15 +440,14 @@ class RefineMethod(OpenedEncoder):
     def draw(self, found: Found) -> dict[str, Any]:
         """The scores with the percentiles marked, the components of the direction; texts where they were asked for."""
         figures = {"scores": refinement_figure(self._found), "direction": scree_figure(self._found["variance"])}
-        texts: dict[str, tuple[str, ...]] = {}
-        if k := self.arguments.show_texts:
-            sides, groups = self._scores()["sides"], self.attribute.group_names
-            columns = {group: sides[:, place].tolist() for place, group in enumerate(groups)}
-            lists = most_biased(texts_of(self.pairs.parts["train"], self.pairs.columns), columns, k)
-            for group, rows in lists.items():
-                texts[f"Texts with the highest score: {group}"] = tuple(
-                    f"{text} ({value:+.3f})" for text, value in rows
-                )
+        if not self.arguments.show_texts:
+            return {"figures": figures}
+        columns = dict(zip(self.attribute.group_names, self._scores()["sides"].T.tolist(), strict=True))
+        every = texts_of(self.pairs.parts["train"], self.pairs.columns)
+        texts = {
+            f"Texts with the highest score: {group}": tuple(f"{text} ({value:+.3f})" for text, value in rows)
+            for group, rows in most_biased(every, columns, self.arguments.show_texts).items()
+        }
         return {"figures": figures, "texts": texts}
 
     def library_card(self, fitted: Fitted) -> str:
@@ -481,25 +465,18 @@ class RefineMethod(OpenedEncoder):
         if self.pairs.classes:
             kind = ClassLabel(names=list(self.pairs.label_names))
             splits = {split: part.cast_column(LABEL, kind) for split, part in splits.items()}
-        write_splits(folder, splits)
-        made = Derivation(
-            name=repo_id,
-            method=self.command,
+        self.write_rows(
+            folder,
+            splits,
+            repo_id,
             summary=f"a corpus of pairs refined as {name}: {REFINEMENTS[name.partition('-')[0]].about}".format(
                 rows="the rows with the highest bias scores"
             ),
             source=Path(self.arguments.dataset).name,
-            split=self.arguments.dataset_split,
             columns=list(self.pairs.columns),
             options={"arm": name, "max_rows": self.arguments.max_rows, "seed": self.data_seed},
             counts={**self.pairs.counts, **{key: value for key, value in counts.items() if key.startswith("n_")}},
-            n_rows=len(rows) + len(self.pairs.parts["test"]),
             attribute=self.attribute,
             names=self.arguments.name_option is not False,
-            reference=self.source,
             limits=("The rows that were measured on (split `test`) are not refined.",),
-            licence=self.arguments.license,
-            versions=package_versions(("hf-fairness", "datasets")),
-            repo_id=repo_id,
         )
-        dataset_card(made).save(folder / CARD)

@@ -37,7 +37,7 @@ from hf_fairness.rows import text_columns
 from hf_fairness.trainers.refine.bilstm import is_bilstm
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.guarded import Guarded
-from hf_fairness.trainers.training.pair_training import labelled_rows
+from hf_fairness.trainers.training.pair_training import labelled_rows, order_is_stated
 from hf_fairness.trainers.training.settings import MethodArguments
 from hf_fairness.utils import FairnessWarning, in_eval
 
@@ -257,7 +257,7 @@ def train_on_nli(
     if len(set(train["label"][:])) < 2:
         found = f"all have the label {labels[train['label'][0]]!r}" if len(train) else "none has a label"
         raise ValueError(f"Of the {len(rows)} training rows {found}: there is nothing to learn from them.")
-    stated = label_names is not None or hasattr(rows.features[label_column], "names")
+    stated = order_is_stated(rows, label_column, label_names)
     dev, _ = labelled_rows(dev_rows, names, labels, "development", label_column=label_column, stated=stated)
     if not len(dev):
         raise ValueError(f"None of the {len(dev_rows)} development rows has a label.")

@@ -22,12 +22,13 @@ from hf_fairness.runs import content_key
 from hf_fairness.scores import bias_score as bias_scores
 from hf_fairness.scores import challenge, structure
 from hf_fairness.scores.compare import paired_comparison
-from hf_fairness.scores.statistics import percentile_interval, share_entry
-from hf_fairness.scores.structure import spearman_draws
+from hf_fairness.scores.statistics import share_entry
+from hf_fairness.scores.structure import spearman_draws, spearman_interval
 from hf_fairness.scores.vectors import pair_cosines
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
 from hf_fairness.trainers.refine.corpora import LABEL
 from hf_fairness.trainers.refine.training import Head
+from hf_fairness.trainers.training.remembered import unpack_arrays
 
 #: From an arm to its encoder, opened once for all sets.
 Open = Callable[[Fitted], BaseEncoder]
@@ -51,8 +52,7 @@ class EncoderSet(EvalSet):
 
     def items(self, scored: Scored) -> dict[str, NDArray[Any]]:
         """What it left there."""
-        with np.load(self.file(scored.folder)) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        return unpack_arrays(self.file(scored.folder).read_bytes())
 
 
 @dataclass(kw_only=True)
@@ -162,9 +162,9 @@ class SimilaritySet(EncoderSet):
         cosines = pair_cosines(*(self.open(fitted).encode(list(texts)) for texts in self.pairs[:2]))
         np.savez(self.file(folder), cosines=cosines)
         value, draws = self._draws(cosines)
-        return {"n": len(cosines), "sts_spearman": value, "sts_spearman_ci95": percentile_interval(draws)}
+        return {"n": len(cosines), "sts_spearman": value, "sts_spearman_ci95": spearman_interval(draws)}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """The paired difference over resamples of the pairs."""
         (a, first), (b, second) = (self._draws(self.items(each)["cosines"]) for each in (one, other))
-        return {"sts_spearman": {"difference": a - b, "difference_ci95": percentile_interval(first - second)}}
+        return {"sts_spearman": {"difference": a - b, "difference_ci95": spearman_interval(first - second)}}

@@ -110,5 +110,4 @@ class SentenceDebiasMethod(EncoderMethod):
             return told
 
         inputs = [self.base_key, self.opened_as, self.run.key("variants"), k, self.seed if name == "control" else None]
-        found = self.run.stage(stage, work, inputs=inputs, collective=True)
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", found)
+        return self.trained(name, stage, work, inputs=inputs)

@@ -263,7 +263,7 @@ def _read_words(file: str) -> list[str]:
     """The words of a text file, one a line."""
     if not Path(file).is_file():
         raise ValueError(f"--stereoset_targets: {missing(file, 'a text file of words, one a line, or `attribute`')}")
-    words = [line.strip() for line in Path(file).read_text(encoding="utf-8").splitlines() if line.strip()]
+    words = [line.strip() for line in Path(file).read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     if not words:
         raise ValueError(f"--stereoset_targets: {file} holds no words. Write one a line.")
     return words

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,12 +33,11 @@ from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_language_model
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
-from hf_fairness.publishing import CARD, Artefact, write_splits
+from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import Measure, Record
 from hf_fairness.report import card_metadata
 from hf_fairness.report.artefact_card import LOAD_ENCODER, About, from_record
 from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_measures, audit_told
-from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
 from hf_fairness.runs import content_key
@@ -47,8 +46,8 @@ from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benc
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.given import SOURCE, Given
 from hf_fairness.trainers.training.glue import check_encoder, fine_tune_all
+from hf_fairness.trainers.training.remembered import unpack_arrays
 from hf_fairness.trainers.training.utility import FineTuned, Mteb, Transfer, UtilityTasks, read_utility
-from hf_fairness.utils import package_versions
 
 logger = logging.getLogger(__name__)
 
@@ -154,11 +153,10 @@ class OpenedEncoder(Method):
     @cached_property
     def opened(self) -> TrainableEncoder:
         """The original as trainings begin with it, opened once; nothing trains this very object."""
-        found: TrainableEncoder = self.once(
+        return self.once(
             f"opened {self.base_key} {self.opened_as}",
             lambda: open_encoder(self.arguments.model_name_or_path, self.config),
         )
-        return found
 
     @property
     def original(self) -> RememberingEncoder:
@@ -169,8 +167,7 @@ class OpenedEncoder(Method):
             encoder.name = self.arguments.model_name_or_path
             return RememberingEncoder(encoder)
 
-        found: RememberingEncoder = self.once(f"original {self.base_key} {self.opened_as}", make)
-        return found
+        return self.once(f"original {self.base_key} {self.opened_as}", make)
 
     def untouched(self, name: str) -> Fitted:
         """The original as an arm."""
@@ -223,35 +220,28 @@ class EncoderMethod(OpenedEncoder):
         """An arm as an encoder: the original, or what opens from the very folder that is published."""
         if fitted.model is None:
             return self.original
-        if "encoder" not in self._open:
-            opened = as_encoder(str(fitted.model), device=str(self.config.device), show_progress=False)
-            self._open["encoder"] = RememberingEncoder(opened)
-        found: RememberingEncoder = self._open["encoder"]
-        return found
+        opening = partial(as_encoder, str(fitted.model), device=str(self.config.device), show_progress=False)
+        return self.once("encoder", lambda: RememberingEncoder(opening()), self._open)
 
     def language_model(self, fitted: Fitted) -> Any:
         """An arm as a masked language model: its encoder under the original head."""
-        if "language model" not in self._open:
-            source = str(fitted.model)
-            if fitted.model is None:
-                source = (self.opened.head, self.opened.model.tokenizer)  # type: ignore[assignment]
-            self._open["language model"] = open_language_model(source, device=str(self.config.device))
-        return self._open["language model"]
+        own = fitted.model is None
+        source: Any = (self.opened.head, self.opened.model.tokenizer) if own else str(fitted.model)
+        opening = partial(open_language_model, source, device=str(self.config.device))
+        return self.once("language model", opening, self._open)
 
     @cached_property
     def benchmarks(self) -> list[Items]:
         """The published benchmarks that were given, whether or not this model can be asked them."""
-        found: list[Items] = self.once(
+        return self.once(
             f"benchmarks {self.attribute.digest}",
             lambda: read_benchmarks(self.arguments, self.attribute, self.data),
         )
-        return found
 
     @cached_property
     def utility_tasks(self) -> UtilityTasks:
         """The tasks for heads on frozen embeddings, for fine-tuning and of MTEB that were given."""
-        found: UtilityTasks = self.once("utility tasks", lambda: read_utility(self.arguments, self.data))
-        return found
+        return self.once("utility tasks", lambda: read_utility(self.arguments, self.data))
 
     def train_to_measure(self, fitted: Fitted) -> None:
         """A copy of an arm learns each task of GLUE, with the seed of the trial."""
@@ -439,11 +429,9 @@ class EncoderMethod(OpenedEncoder):
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures of the embeddings before and after, the losses, and texts where they were asked for."""
-        arms, vectors = {"before": "before", "after": self.main}, {}
-        for side, arm in arms.items():
-            with np.load(self.run.folder(f"scores_{arm}") / _EMBEDDINGS) as arrays:
-                vectors[side] = {name: arrays[name] for name in arrays.files}
-        drawn = pictures(vectors["before"], vectors["after"])
+        arms = {"before": "before", "after": self.main}
+        folders = (self.run.folder(f"scores_{arm}") for arm in arms.values())
+        drawn = pictures(*(unpack_arrays((folder / _EMBEDDINGS).read_bytes()) for folder in folders))
         sides = {s: {**found.results["audit"][arm], "projection": drawn.get(s)} for s, arm in arms.items()}
         return audit_drawn(sides, found.fitted[self.main].training.get("history"))
 
@@ -454,37 +442,28 @@ class EncoderMethod(OpenedEncoder):
         }
 
     def _write_variants(self, folder: Path, repo_id: str) -> None:
-        parts = {"train": "train", "validation": "validation", "test": "audit"}
         columns = [*self.groups, NEUTRAL, CLUSTER_COLUMN]
-        saved = {split: rows for split, name in parts.items() if (rows := self.part(name)) is not None}
-        splits = {split: rows.select_columns(columns) for split, rows in saved.items()}
-        write_splits(folder, splits)
-        made = Derivation(
-            name=repo_id,
-            method=self.command,
+        names = (("train", "train"), ("validation", "validation"), ("test", "audit"))
+        self.write_rows(
+            folder,
+            {split: rows.select_columns(columns) for split, name in names if (rows := self.part(name)) is not None},
+            repo_id,
             summary="each text in a version for every group and a neutral one, as a model was changed with them "
             f"({self.source})",
             source=Path(self.arguments.dataset).name,
-            split=self.arguments.dataset_split,
             columns=[*self.groups, NEUTRAL],
             options={"max_rows": self.arguments.max_rows, "seed": self.data_seed},
             counts=self.counts,
-            n_rows=sum(map(len, splits.values())),
             attribute=self.attribute,
-            reference=self.source,
             limits=(
                 "The split `test` was kept for the audits: a model that is trained on it cannot be measured on it.",
             ),
-            licence=self.arguments.license,
             meanings={
                 **{group: f"the text as it is about the group {group}" for group in self.groups},
                 NEUTRAL: "the text without a group",
                 CLUSTER_COLUMN: "rows of one number are near-duplicates of each other: they count together",
             },
-            versions=package_versions(("hf-fairness", "datasets")),
-            repo_id=repo_id,
         )
-        dataset_card(made).save(folder / CARD)
 
 
 class Audit(EvalSet):

@@ -298,6 +298,11 @@ def gold_confidence(
     return np.exp(log_probabilities[np.arange(len(labels)), labels]).astype(np.float32)
 
 
+def order_is_stated(rows: Dataset, label_column: str, names: Sequence[str] | None) -> bool:
+    """Whether somebody stated the order of the classes: by names, or by a ``ClassLabel`` of the rows."""
+    return bool(names) or hasattr(rows.features.get(label_column), "names")
+
+
 def labelled_rows(
     rows: Dataset,
     columns: Sequence[str],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hf_fairness.augment.labels import label_text
 from hf_fairness.augment.nlu.base import GenericAugmentation
 from hf_fairness.maps import Row, Texts
 
@@ -58,7 +59,7 @@ class TextSwap(GenericAugmentation):
         if isinstance(labels, str):
             raise TypeError(f"labels must be a list of label values; got the text {labels!r}. Put it in a list.")
         self.label_column = label_column
-        self.labels = None if labels is None else tuple(sorted({str(label) for label in labels}))
+        self.labels = None if labels is None else tuple(sorted({*map(label_text, labels)}))
         if self.labels == ():
             raise ValueError("labels is empty: no row could be swapped. Name the label values, or leave it out.")
 
@@ -68,7 +69,7 @@ class TextSwap(GenericAugmentation):
 
     def extras(self, values: Sequence[Any]) -> Sequence[str]:
         """The labels as strings."""
-        return [str(value) for value in values]
+        return [*map(label_text, values)]
 
     def process_additions(self, rows: Sequence[Texts], keys: Sequence[str]) -> list[list[Row]]:
         """The row with its texts exchanged, or nothing, for each of several rows."""

@@ -173,7 +173,7 @@ def _row(premise: str, hypothesis: str, label: str, **more: str) -> dict[str, st
 
 
 def _read_hans(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as lines:
+    with file.open(encoding="utf-8-sig", newline="") as lines:
         table = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [
         _row(
@@ -231,7 +231,7 @@ def _read_nli_adversarial(file: Path) -> list[dict[str, str]]:
 
 
 def _lines(file: Path) -> list[str]:
-    return [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [line.strip() for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
 
 
 def _json_lines(file: Path) -> list[dict[str, Any]]:

@@ -90,7 +90,8 @@ def bias_ir(
         reference: the same kind of input of another model; adds paired changes.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
-        **options: fields of ``BiasIRConfig``; with a model also options of ``as_encoder``.
+        **options: fields of ``BiasIRConfig``; with a model also options of ``as_encoder``, of which the reference does
+            not take ``tokenizer``: it has its own.
 
     Returns:
         What ``scores.bias_ir.bias_ir`` returns; ``n_skipped``: pairs of query and relevance that lack a group's
@@ -123,6 +124,7 @@ def bias_ir(
     expected = [name if name in groups else "" for name in items.expected]
     result = scoring.bias_ir(values, **columns, **run, expected=expected if any(expected) else None)
     if reference is not None:
+        encoding.pop("tokenizer", None)  # that of the model: a reference has its own
         other, name = _scored(given[0], reference, rows, items, config, encoding)
         result["change"] = {**scoring.bias_ir_change(values, other, **columns, **run), "reference": name}
     result["n_skipped"] = items.n_skipped

@@ -15,7 +15,7 @@ from hf_fairness.scores.probe import probe_accuracy
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, cluster_index, generator
 from hf_fairness.scores.vectors import embeddings as checked
 from hf_fairness.scores.vectors import same_width
-from hf_fairness.utils import progress
+from hf_fairness.utils import FairnessWarning, progress
 
 KINDS = ("linear", "mlp")
 
@@ -93,7 +93,7 @@ def probe(
         groups: the group columns; None means those that ``GroupVariants`` recorded, or those of an attribute.
         neutral: column that is no group; it may be absent.
         clusters: a label per row used, for texts that resemble each other: they then share a fold. None takes
-            the column ``frame`` of the variants, if there is one.
+            the column ``frame`` of the variants, if there is one; else rows with equal embeddings share a fold.
         folds: number of parts.
         max_rows: texts used at most, drawn by ``seed``; None uses all.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
@@ -108,6 +108,9 @@ def probe(
     Raises:
         ValueError: unknown kind, one group, fewer texts than folds, different numbers of rows, NaN.
         TypeError: a model that is no encoder; neither variants nor embeddings.
+
+    Warns:
+        FairnessWarning: fewer different texts than folds: copies of a text then count as different texts.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
@@ -138,6 +141,18 @@ def probe(
     if max_rows is not None and total > max_rows:
         kept = np.sort(generator(seed, "rows").permutation(total)[:max_rows])
         table, index = table[kept], cluster_index(index[kept].tolist(), max_rows)
+    if clusters is None:
+        # A text that is there several times is one text, or the probe would be tested on what it has seen.
+        different = cluster_index([row.tobytes() for row in table], len(table))
+        if different.max() + 1 >= folds:
+            index = different
+        elif len(table) >= folds:
+            warnings.warn(
+                f"Only {int(different.max()) + 1} of the {len(table)} texts differ, too few for {folds} folds: the "
+                "probe is tested on copies of texts that it learned. Give more different texts, or fewer folds.",
+                FairnessWarning,
+                stacklevel=2,
+            )
     if index.max() + 1 < folds:
         raise ValueError(
             f"{int(index.max()) + 1} different texts (or clusters) cannot fill {folds} folds: give more, or "

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder
+from hf_fairness.encoders import BaseEncoder, Vectors, as_encoder, as_reference
 from hf_fairness.measure.encoder.seat_tests import resolve_tests
 from hf_fairness.measure.encoder.stimuli import AssociationTest
 from hf_fairness.scores.meta import describe
@@ -97,8 +97,8 @@ def seat(
         n_samples: most partitions looked at by a permutation test.
         n_bootstrap: 0: no intervals; see the score for what is drawn.
         seed: of all draws.
-        **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length, tokenizer,
-            ...
+        **encoder_options: for ``as_encoder``: batch_size, device, pooling, normalize, max_length, and tokenizer, which
+            is that of ``model``: the reference has its own.
 
     Returns:
         ``tests``: per test ``effect_size``, ``effect_size_ci95``, ``p_value``, ``p_value_clustered``,
@@ -120,7 +120,7 @@ def seat(
     asked = resolve_tests(tests)
     encoder = as_encoder(model, **encoder_options)
     after = Embedded.by(encoder, asked)
-    before = None if reference is None else Embedded.by(as_encoder(reference, **encoder_options), asked)
+    before = None if reference is None else Embedded.by(as_reference(reference, **encoder_options), asked)
     options: dict[str, Any] = {"n_samples": n_samples, "n_bootstrap": n_bootstrap, "seed": seed}
     results, summary = run_tests(asked, after, **options)
     if before is not None:

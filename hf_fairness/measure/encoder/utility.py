@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.encoders import BaseEncoder, as_encoder, check_texts
+from hf_fairness.encoders import BaseEncoder, as_encoder, as_reference, check_texts
 from hf_fairness.rows import read_columns
 from hf_fairness.scores import structure
 from hf_fairness.scores.statistics import N_BOOTSTRAP, Floats, as_values
@@ -81,7 +81,7 @@ def similarity_structure(
         mitigated: the encoder after.
         pairs: pairs of texts; None means the built-in list of 4,000 English pairs, of sentences without
             gendered terms that no training of this package uses.
-        n_bootstrap: resamples of pairs behind the interval.
+        n_bootstrap: resamples of pairs behind the interval; 0: no interval.
         seed: of the resamples.
         **encoder_options: for ``as_encoder``, for both.
 
@@ -185,9 +185,9 @@ def sts(
         model: whatever ``as_encoder`` takes.
         pairs: columns ``sentence1``, ``sentence2``, ``score``, or a file with them; see ``read_scored_pairs``.
         reference: another model, for instance the one before mitigation; adds the paired change.
-        n_bootstrap: resamples of pairs behind the interval.
+        n_bootstrap: resamples of pairs behind the interval; 0: no interval.
         seed: of the resamples.
-        **encoder_options: for ``as_encoder``.
+        **encoder_options: for ``as_encoder``; ``tokenizer`` is that of ``model``, the reference has its own.
 
     Returns:
         ``sts_spearman`` in [-1, 1], ideal 1, lower is worse; ``sts_spearman_ci95``; with ``reference`` also
@@ -199,7 +199,7 @@ def sts(
     """
     left, right, gold = read_scored_pairs(pairs)
     encoder = as_encoder(model, **encoder_options)
-    other = None if reference is None else _embed_pairs(as_encoder(reference, **encoder_options), left, right)
+    other = None if reference is None else _embed_pairs(as_reference(reference, **encoder_options), left, right)
     vectors = _embed_pairs(encoder, left, right)
     result = structure.sts(*vectors, gold, reference=other, n_bootstrap=n_bootstrap, seed=seed)
     result["meta"]["model"] = encoder.label

@@ -40,7 +40,7 @@ def read_crows_pairs(file: str | Path) -> dict[str, list[str]]:
     Raises:
         ValueError: a missing column, or no rows.
     """
-    with Path(file).open(encoding="utf-8", newline="") as handle:
+    with Path(file).open(encoding="utf-8-sig", newline="") as handle:
         rows = list(csv.DictReader(handle))
     others = [name for name in (rows[0] if rows else ()) if name and name not in (*SENTENCES, *KINDS)]
     return read_columns(rows, (*SENTENCES, *KINDS), str(file), others)

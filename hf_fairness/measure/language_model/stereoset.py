@@ -43,7 +43,7 @@ def read_stereoset(file: str | Path, task: str = "intrasentence") -> list[dict[s
     Raises:
         ValueError: the file holds no such items.
     """
-    data = json.loads(Path(file).read_text(encoding="utf-8"))
+    data = json.loads(Path(file).read_text(encoding="utf-8-sig"))
     found = data.get("data", {}).get(task) if isinstance(data, dict) else data
     if not isinstance(found, list) or not found:
         raise ValueError(f"{file} holds no items of the task {task!r}: expected the published file or a list of items.")

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hf_fairness._atomic import atomic_write_text
+from hf_fairness.scores.intervals import rates_of
 from hf_fairness.scores.statistics import bootstrap_means, generator, percentile_interval, share_entry
 
 #: What is asked, by name of the blank column: question -> answers that count.
@@ -275,7 +276,8 @@ def score_sheets(sheets: Sequence[pd.DataFrame | str | Path], key: pd.DataFrame 
     systems: dict[str, dict[str, Any]] = {}
     for system in means:
         values = means[system].dropna().to_numpy()
-        systems[str(system)] = {name: float(values.mean()), f"{name}_ci95": _interval(values), "n": len(values)}
+        interval = _interval(values, rate=question == "gender")
+        systems[str(system)] = {name: float(values.mean()), f"{name}_ci95": interval, "n": len(values)}
         if question == "gender":
             counts = given.loc[given["system"] == system, "answer"].value_counts()
             systems[str(system)]["answers"] = {answer: int(counts.get(answer, 0)) for answer in ANSWERS["gender"]}
@@ -359,6 +361,8 @@ def _filter_shares(part: pd.DataFrame) -> dict[str, Any]:
     return {"n": n, **{key: value for share in shares for key, value in share.items()}}
 
 
-def _interval(values: Any) -> list[float] | None:
-    """95 % bootstrap interval of a mean over items; None for one item."""
+def _interval(values: Any, *, rate: bool = False) -> list[float] | None:
+    """95 % interval of a mean over items, of a rate by mid-P limits, else by bootstrap; None for one item."""
+    if rate and len(values) > 1:
+        return rates_of(values[:, None], np.ones((len(values), 1))).interval(0)
     return percentile_interval(bootstrap_means(values)) if len(values) > 1 else None

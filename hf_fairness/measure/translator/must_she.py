@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from hf_fairness.measure.translator.winomt_data import as_rows
 from hf_fairness.scores.must_she import compare_must_she
@@ -44,7 +45,7 @@ def read_must_she(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         "CATEGORY": "category",
         "GENDERTERMS": "gender_terms",
     }
-    with Path(path).open(encoding="utf-8", newline="") as file:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         columns = list(reader.fieldnames or ())
         missing = [name for name in ("CATEGORY", "GENDERTERMS") if name not in columns]
@@ -74,15 +75,15 @@ def term_counts(translation: str, terms: Sequence[tuple[str, str]], *, tokenized
         >>> term_counts("Sono stata felice, amico.", [("stata", "stato"), ("amica", "amico"), ("sola", "solo")])
         [3, 2, 1, 1]
     """
-    lower = translation.lower()
+    lower = normalize("NFC", translation).lower()
     words = lower.split() if tokenized else _TOKEN.findall(lower)
     found = [0, 0]
     either = 0
     for forms in terms:
         hits = 0
         for place, form in enumerate(forms):
-            if form.lower() in words:
-                words.remove(form.lower())
+            if (wanted := normalize("NFC", form).lower()) in words:
+                words.remove(wanted)
                 found[place] += 1
                 hits = 1
         either += hits

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hf_fairness.alignment import Aligner, Links, align, parse_pharaoh
 from hf_fairness.filters.genders import gender_tagger, predict_genders, rule_tagger
-from hf_fairness.filters.protocol import GenderTagger
+from hf_fairness.filters.protocol import GenderTagger, spaced
 from hf_fairness.measure.translator.winomt_data import as_rows, clusters_of, person_indices, texts_of
 from hf_fairness.scores.statistics import N_BOOTSTRAP
 from hf_fairness.scores.translation_quality import translation_quality
@@ -34,7 +34,7 @@ class WinoMTConfig:
         aligner: ``"fast_align"``, ``"systran"``, ``"eflomal"``, or a function of the words of all sources and targets.
             It changes the result more than many systems differ.
         alignments: ready links instead, per row a text ``"0-0 1-2"`` (source-target) or a list of pairs.
-        compare_alignments: the same for the system compared to.
+        compare_alignments: the same for the system compared to; both systems have ready links, or neither.
         tagger: a ``GenderTagger``, the name of a kind (``"spacy"``, ``"apertium"`` ...), or None: the one that the
             rules of the language ask for.
         rules: ``"original"``: those of the published code, so that numbers compare with those published in 2019;
@@ -109,7 +109,8 @@ def winomt(
         ``translation_quality``. With ``items=True`` ``items``, per row ``gold``, ``predicted``, ``correct``, ``words``.
 
     Raises:
-        ValueError: not one prediction per row, a missing field, an unknown language, gender or option.
+        ValueError: not one prediction per row, a missing field, an unknown language, gender or option, ready links of
+            one of two systems only.
         ImportError: an aligner, tagger or sacrebleu that is not installed.
 
     Warns:
@@ -126,10 +127,19 @@ def winomt(
     how = _configured(config, options)
     rows = as_rows(references)
     known = _known(rows, how)
+    ready = how.predictions_are == "genders"
+    _check_texts("predictions", predictions, len(rows))
+    if compare_to is not None:
+        _check_texts("compare_to", compare_to, len(rows))
+        if not ready and (how.alignments is None) != (how.compare_alignments is None):
+            given, lacking = ("alignments", "compare_alignments")[:: 1 if how.compare_alignments is None else -1]
+            raise ValueError(
+                f"Two systems are compared under one aligner, for it changes more than many systems differ: got "
+                f"{given}=, expected {lacking}= too, or neither."
+            )
     reading = _read(predictions, rows, lang, how, how.alignments)
     scored = replace(known, predicted=reading.genders, aligned=reading.aligned)
     result = score(scored, groups=how.groups, rounding=how.rounding, n_bootstrap=how.n_bootstrap, seed=how.seed)
-    ready = how.predictions_are == "genders"
     result |= {
         "aligner": reading.aligner,
         "tagger": reading.tagger,
@@ -138,7 +148,7 @@ def winomt(
     }
     result["meta"] |= {"clusters": "row" if known.clusters is None else how.clusters}
     if compare_to is not None:
-        other = _read(compare_to, rows, lang, how, how.compare_alignments, name="compare_to")
+        other = _read(compare_to, rows, lang, how, how.compare_alignments)
         result["comparison"] = compare_winomt(
             scored,
             replace(known, predicted=other.genders, aligned=other.aligned),
@@ -188,20 +198,23 @@ def _known(rows: Sequence[Mapping[str, Any]], how: WinoMTConfig) -> WinoMTRows:
     )
 
 
+def _check_texts(name: str, texts: Sequence[str], n: int) -> None:
+    """Refuse a system without one text per row."""
+    if len(texts) != n:
+        raise ValueError(f"{name} needs one entry per row; got {len(texts)} for {n} rows.")
+    wrong = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise ValueError(f"{name}[{wrong}] is {texts[wrong]!r}; expected a text.")
+
+
 def _read(
     predictions: Sequence[str],
     rows: Sequence[Mapping[str, Any]],
     lang: str | None,
     how: WinoMTConfig,
     ready_links: Sequence[Any] | None,
-    name: str = "predictions",
 ) -> _Reading:
     """The genders of one system's translations."""
-    if len(predictions) != len(rows):
-        raise ValueError(f"{name} needs one entry per row; got {len(predictions)} for {len(rows)} rows.")
-    wrong = next((row for row, text in enumerate(predictions) if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise ValueError(f"{name}[{wrong}] is {predictions[wrong]!r}; expected a text.")
     if how.predictions_are == "genders" or not rows:
         return _Reading(list(predictions))
     if lang is None:
@@ -212,7 +225,7 @@ def _read(
     tagger = gender_tagger(lang, how.tagger) if isinstance(how.tagger, str) else how.tagger
     tagger = rule_tagger(lang, how.rules) if tagger is None else tagger
     sources = [sentence.split() for sentence in texts_of(rows, "sentence")]
-    targets = [text.split() for text in predictions]
+    targets = [*map(spaced, predictions)]
     people = person_indices(rows)
     if ready_links is None:
         aligner = how.aligner if isinstance(how.aligner, str) else getattr(how.aligner, "__name__", "a function")

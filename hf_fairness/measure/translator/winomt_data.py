@@ -72,7 +72,7 @@ def _stereotype(row: tuple[str, ...], members: Mapping[str, set[tuple[str, ...]]
 def _lines(path: Path) -> list[list[str]]:
     """The four columns of each line."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines_of(path), 1):
         columns = line.split("\t")
         if len(columns) != 4 or not columns[1].isdecimal():
             raise ValueError(
@@ -80,6 +80,12 @@ def _lines(path: Path) -> list[list[str]]:
             )
         found.append(columns)
     return found
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file, which end at line ends alone: a translation may hold other separators."""
+    with path.open(encoding="utf-8-sig") as file:
+        return [line.rstrip("\n") for line in file]
 
 
 def read_translations(path: str | os.PathLike[str]) -> list[str]:
@@ -98,7 +104,7 @@ def read_translations(path: str | os.PathLike[str]) -> list[str]:
         ValueError: a line without the separator.
     """
     found = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines_of(Path(path)), 1):
         _, separator, translation = line.partition(SEPARATOR.rstrip())
         if not separator:
             raise ValueError(f"{path}, line {number}: expected 'source{SEPARATOR}translation'; got {line!r}.")
