@@ -132,6 +132,7 @@ def shared_work(
     work: Callable[[Sequence[int]], Iterable[Any]],
     what: str,
     *,
+    finish: Callable[[], object] | None = None,
     show_progress: bool | None = None,
 ) -> list[Any]:
     """Results of batches of rows in the order of the rows; processes that share rows take turns at the batches.
@@ -140,6 +141,8 @@ def shared_work(
         batches: rows of each batch; all rows together are 0, 1, ...
         work: from the rows of a batch to a result for each.
         what: for the label of the bar.
+        finish: called on each process after its own batches, before any of them has the results and goes on: what it
+            writes is there for all.
         show_progress: None means on a terminal and on the main process only.
 
     Returns:
@@ -149,6 +152,8 @@ def shared_work(
     place, processes = turn()
     for rows in progress(batches[place::processes], what, show_progress=show_progress, unit="batch"):
         found += zip(rows, work(rows), strict=True)
+    if finish is not None:
+        finish()
     return of_all(found)
 
 

@@ -356,6 +356,12 @@ def in_mode(model: Any, *, training: bool) -> Iterator[None]:
             module.training = training
 
 
+def lines_of(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a text file, which end at line ends alone: a text may hold other separators."""
+    with Path(path).open(encoding="utf-8-sig") as file:
+        return [line.rstrip("\n") for line in file]
+
+
 def whole(values: Any) -> Any:
     """A column of a `datasets.Dataset` in one piece, a hundred times faster than a row at a time; all else as it is."""
     return values[:] if hasattr(values, "column_name") and hasattr(values, "__len__") else values

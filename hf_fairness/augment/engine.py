@@ -78,7 +78,7 @@ class Engine:
         self._together = together(attribute.together, self._candidates)
         self._with_companions = frozenset(self._together)
         surfaces = [*self._candidates, *self._protected, *self._combined]
-        surfaces += [normalize("NFD", surface) for surface in surfaces]
+        surfaces += [apart for surface in surfaces if (apart := normalize("NFD", surface)) != surface]
         with_capitals = [phrase for phrase in self._protected if phrase.lower() not in self._protected]
         self._terms = TermFinder(
             surfaces, contexts.FUNCTION_WORDS, _DOUBTS[attribute.language], self._read, with_capitals

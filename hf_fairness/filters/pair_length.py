@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from unicodedata import category
 
@@ -37,11 +38,15 @@ def readable(text: str) -> bool:
     return (_UNREADABLE_ASCII if text.isascii() else _UNREADABLE).search(text) is None
 
 
-#: What is part of a word though no letter: accents of decomposed texts, vowel signs (Hindi), joiners (Persian), hyphens
-#: that are not shown.
-_MARKS = "\u00ad\u200c\u200d" + "".join(filter(lambda sign: category(sign)[0] == "M", map(chr, range(0x300, 0xFE30))))
-#: An elided word keeps its apostrophe: *l'* and *amica*.
-_TOKENS = re.compile(rf"[\w{_MARKS}]+['’]?|[^\w\s]")
+@functools.cache
+def _tokens() -> re.Pattern[str]:
+    """Words, and single signs; an elided word keeps its apostrophe: *l'* and *amica*.
+
+    Part of a word though no letter: accents of decomposed texts, vowel signs (Hindi), joiners (Persian), hyphens that
+    are not shown.
+    """
+    marks = "".join(sign for sign in map(chr, range(0x300, 0xFE30)) if category(sign)[0] == "M")
+    return re.compile(rf"[\w\u00ad\u200c\u200d{marks}]+['’]?|[^\w\s]")
 
 
 class PairLength(MapFunction):
@@ -105,7 +110,7 @@ class PairLength(MapFunction):
     def _reason(self, texts: Texts) -> str:
         if not all(map(readable, texts)):
             return "encoding"
-        short, long = sorted(len(_TOKENS.findall(text)) for text in texts)
+        short, long = sorted(len(_tokens().findall(text)) for text in texts)
         if not short:
             return "empty"
         if long > self.max_tokens:

@@ -11,6 +11,7 @@ from typing import Any
 from hf_fairness.attributes import Attribute
 from hf_fairness.generation.prompts import check_variants, names_of
 from hf_fairness.maps import Row
+from hf_fairness.utils import lines_of
 
 #: Gets the text and the wrong row; returns the right variants, or None where it has none.
 Corrections = Callable[[str, Row], "Mapping[str, str] | None"]
@@ -37,7 +38,7 @@ class CorrectionFile:
 
     def _read(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
-        for number, line in enumerate(self.path.read_text(encoding="utf-8-sig").split("\n"), 1):
+        for number, line in enumerate(lines_of(self.path), 1):
             if not line.strip():
                 continue
             try:

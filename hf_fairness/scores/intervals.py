@@ -415,11 +415,10 @@ def mean_gap_interval(families: Sequence[Rates]) -> list[float] | None:
     gaps: the lower limit of the mean is the mean of the lower ones, on the safe side. They are held together, for one
     that is above 0 lifts the mean.
     """
-    ends = [largest_gap_interval(rates) for rates in families]
-    together = [largest_gap_interval(rates, families=len(families)) for rates in families]
-    low, high = [low for low, _ in filter(None, together)], [high for _, high in filter(None, ends)]
-    if len(high) < len(families):
+    ends = _held_together(families)
+    if ends is None:
         return None
+    low, high = zip(*ends, strict=True)
     gaps = np.array([largest_gap(rates) for rates in families])
     up = np.array(high) - gaps
     squares = float(up @ _gap_correlations(families) @ up)
@@ -440,11 +439,15 @@ def _gap_correlations(families: Sequence[Rates]) -> Floats:
 
 def worst_gap_interval(families: Sequence[Rates]) -> list[float] | None:
     """95 % interval of the largest of several largest gaps."""
-    intervals = [largest_gap_interval(rates, families=len(families)) for rates in families]
-    ends = [interval for interval in intervals if interval is not None]
-    if len(ends) < len(intervals):
-        return None
-    return [max(low for low, _ in ends), max(high for _, high in ends)]
+    ends = _held_together(families)
+    return None if ends is None else [max(low for low, _ in ends), max(high for _, high in ends)]
+
+
+def _held_together(families: Sequence[Rates]) -> list[list[float]] | None:
+    """Interval of each largest gap, the lower limits held together; None where one is unknown."""
+    found = [largest_gap_interval(rates, families=len(families)) for rates in families]
+    ends = [interval for interval in found if interval is not None]
+    return ends if len(ends) == len(found) else None
 
 
 def distance_interval(

@@ -127,6 +127,18 @@ def test_a_finished_translation_is_never_made_again(pair, sent, tmp_path):
     assert SOURCES[0] not in written
 
 
+def test_all_is_written_before_any_process_goes_on(pair, tmp_path, monkeypatch):
+    written = []
+
+    def gather(found):
+        written.append(len(list(tmp_path.rglob("*.json"))))
+        return [result for _, result in sorted(found)]
+
+    monkeypatch.setattr("hf_fairness._processes.of_all", gather)
+    translate(*pair, SOURCES, num_beams=1, cache=tmp_path)  # the first process may clear the folder away from here on
+    assert written == [1]
+
+
 def test_a_killed_run_goes_on(pair, sent, tmp_path, monkeypatch):
     monkeypatch.setattr("hf_fairness.measure.translator.translation_cache.CHUNK_TEXTS", 8)
     whole = translate(*pair, SOURCES, num_beams=2)

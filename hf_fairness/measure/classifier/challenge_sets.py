@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hf_fairness.utils import lines_of
+
 #: Spellings of labels, after lower case and with single spaces for ``_`` and ``-``.
 NLI_SPELLINGS = {
     "entail": "entailment",
@@ -231,7 +233,7 @@ def _read_nli_adversarial(file: Path) -> list[dict[str, str]]:
 
 
 def _lines(file: Path) -> list[str]:
-    return [line.strip() for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    return [line.strip() for line in lines_of(file) if line.strip()]
 
 
 def _json_lines(file: Path) -> list[dict[str, Any]]:

@@ -129,8 +129,9 @@ def translate(
             known.add(zip((pending[row] for row in batch), found, strict=True))
             return found
 
-        new = dict(zip(pending, shared_work(batches, work, "translating", show_progress=show_progress), strict=True))
-        known.flush()
+        # the first process may clear the cache away as soon as it has the translations of all
+        made = shared_work(batches, work, "translating", finish=known.flush, show_progress=show_progress)
+        new = dict(zip(pending, made, strict=True))
     return [(new[text] if text in new else known[text]) if text.strip() else "" for text in texts]
 
 

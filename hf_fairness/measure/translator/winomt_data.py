@@ -10,7 +10,7 @@ from typing import Any
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.scores.winomt_rates import BOTH, SUBSETS
-from hf_fairness.utils import is_missing
+from hf_fairness.utils import is_missing, lines_of
 
 #: Articles that stand in front of a profession and are translated with it.
 ARTICLES = ("the", "a", "an")
@@ -80,12 +80,6 @@ def _lines(path: Path) -> list[list[str]]:
             )
         found.append(columns)
     return found
-
-
-def lines_of(path: Path) -> list[str]:
-    """The lines of a text file, which end at line ends alone: a translation may hold other separators."""
-    with path.open(encoding="utf-8-sig") as file:
-        return [line.rstrip("\n") for line in file]
 
 
 def read_translations(path: str | os.PathLike[str]) -> list[str]:
