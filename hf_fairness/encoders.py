@@ -195,7 +195,7 @@ def _open(
                 f"{folder} holds no model: neither modules.json (SentenceTransformer) nor config.json "
                 f"(transformers); it holds {holds}. Point to the folder that save_pretrained wrote."
             )
-    elif folder.suffix in WORD_VECTOR_FILES and folder.is_file():
+    elif folder.suffix.lower() in WORD_VECTOR_FILES and folder.is_file():
         return _open_vectors(folder, normalize)
     elif folder.exists():
         raise ValueError(

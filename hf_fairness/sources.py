@@ -160,7 +160,7 @@ def open_splits(source: str, *, config: str | None = None, flag: str = "--datase
 
     folder = Path(source)
     if folder.is_dir() and config is None:
-        files = {path.stem.lower(): path for path in sorted(folder.iterdir()) if path.suffix in _FORMATS}
+        files = {path.stem.lower(): path for path in sorted(folder.iterdir()) if _kind(path)}
         if named := {name: path for name, path in files.items() if name in PARTS}:
             return {name: open_dataset(str(path), split=None) for name, path in named.items()}
     loaded = _load(source, config, None, (flag, flag))
@@ -221,7 +221,7 @@ def _reader(
                 split and "[" in split and one_table
             ),
             f"{source}: unknown file type {path.suffix!r}; expected one of {', '.join(_FORMATS)}.": (
-                a_file and path.suffix not in _FORMATS
+                a_file and not _kind(path)
             ),
             f"{source} is empty.": a_file and path.stat().st_size == 0,
         }
@@ -280,7 +280,7 @@ def files_of_split(source: str, config: str | None, split: str) -> tuple[str, li
     path, flags = Path(source), ("--dataset_config", "--dataset_split")
     read = _reader(source, config, split, flags)
     if path.is_file():
-        return _FORMATS[path.suffix], [str(path.resolve())]
+        return _kind(path), [str(path.resolve())]
     advice = "Write it as parquet files (Dataset.to_parquet), and name their folder."
     if not isinstance(read, partial) or read.func is not _load_rows:
         raise ValueError(f"{source} is no file and no folder of files, which this reads one by one. {advice}")
@@ -302,14 +302,19 @@ def read_file(path: Path, cache_dir: str | None = None) -> Dataset:
     from datasets import load_dataset
 
     # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
-    options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
-    if _FORMATS[path.suffix] == "csv":
+    options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix.lower() == ".tsv" else {}
+    if _kind(path) == "csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next(csv.reader(file, delimiter="\t" if options else ","), [])
         twice = next((name for name in header if name and header.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"it has two columns {twice!r}. Rename one of them.")
-    return load_dataset(_FORMATS[path.suffix], data_files=str(path), split="train", cache_dir=cache_dir, **options)
+    return load_dataset(_kind(path), data_files=str(path), split="train", cache_dir=cache_dir, **options)
+
+
+def _kind(path: Path) -> str:
+    """What reads a file of this name, in whatever case its ending is; empty if nothing does."""
+    return _FORMATS.get(path.suffix.lower(), "")
 
 
 def _why_unreadable(source: str, error: Exception, flags: tuple[str, str]) -> str:

@@ -486,6 +486,7 @@ def sweepable(arguments: Any, config: Any) -> list[str]:
     scalars = ("int", "float", "bool", "str")
     hidden = {"seed", "n_seeds", "resume", "control", "license", "name", "show_texts", "output_dir", "sweep", "demo"}
     kinds = (DataArguments, HeldOutArguments, LabelArguments, BenchmarkArguments, UtilityArguments)
+    hidden |= set(getattr(arguments, "UNSWEPT", ()))
     hidden |= {each.name for kind in kinds for each in fields(kind)} - {"max_rows"}
     names = [
         each.name

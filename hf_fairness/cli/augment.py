@@ -99,7 +99,7 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
         )
     options = chosen_options(arguments, groups)
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
-    check = partial(_check_output, output, arguments)
+    check = partial(_check_output, output, arguments, options)
     if arguments.num_shards is not None:
         return _shard(output, _job(arguments, options), repository, check)
     if arguments.engine == RAY:
@@ -201,13 +201,13 @@ def _columns(rows: Dataset, arguments: AugmentArguments, options: Mapping[str, A
     return names
 
 
-def _check_output(output: Path, arguments: AugmentArguments) -> None:
+def _check_output(output: Path, arguments: AugmentArguments, options: Mapping[str, Any]) -> None:
     """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data."""
-    source = Path(arguments.dataset)
-    if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
-        raise ValueError(
-            f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
-        )
+    for source in (Path(text) for text in (arguments.dataset, *options.values()) if isinstance(text, str) and text):
+        if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
+            raise ValueError(
+                f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
+            )
     inside = sorted(path.name for path in output.glob("*"))
     foreign = next((name for name in inside if name not in _WRITTEN), None)
     if foreign is not None:

@@ -161,14 +161,22 @@ class _State:
         self.history: list[dict[str, Any]] = []
         self.corrections: list[tuple[str, dict[str, str]]] = []
         if self.path.exists():
-            state = json.loads(self.path.read_text(encoding="utf-8"))
-            if state["key"] != self.key:
+            try:
+                state = json.loads(self.path.read_text(encoding="utf-8"))
+                key, rounds = state["key"], state["history"]
+                corrections = [(item["text"], item["variants"]) for item in state["corrections"]]
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"{self.path} is damaged ({type(error).__name__}: {error}). Put a good copy back, or remove it: "
+                    "the search begins anew, and finished rewrites are found again."
+                ) from error
+            if key != self.key:
                 raise ValueError(
                     f"{self.path} belongs to a search with another model, prompt, attribute or other texts. Choose "
                     "another output_dir, or remove the file."
                 )
-            self.corrections = [(item["text"], item["variants"]) for item in state["corrections"]]
-            self.history = state["history"][: len(self.corrections)]  # the last round may have gained a correction
+            self.corrections = corrections
+            self.history = rounds[: len(corrections)]  # the last round may have gained a correction
 
     @property
     def prompt(self) -> Prompt:

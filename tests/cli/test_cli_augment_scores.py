@@ -183,6 +183,8 @@ def test_a_second_corpus_is_scored_along_the_same_direction(write, augment, mode
     second, _, _ = augment(write(".jsonl", text[:9]), "score", *options, *again, out="second")
     assert second.to_list() == first.to_list()[:9]
     assert BiasDirection.load(tmp_path / "second" / "direction.json") == used
+    refused = augment(write(".jsonl", text[:9]), "score", *options, *again, "--overwrite", out="first", code=1)
+    assert "direction.json lies in" in refused
     own, _, _ = augment(write(".jsonl", text[:9]), "score", *options, out="own")
     assert own["text_bias_absolute"][:] != second["text_bias_absolute"][:]
     listed, _, _ = augment(write(".jsonl", text[:9]), "score", *options, "--pairs", "paper", out="listed")

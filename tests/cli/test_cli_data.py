@@ -62,6 +62,13 @@ def test_the_corpus_of_the_package():
     assert len(open_dataset("demo")) >= 1500
 
 
+def test_endings_in_capitals(tmp_path):
+    (tmp_path / "ROWS.CSV").write_text("text\nShe left.\n")
+    (tmp_path / "ROWS.TSV").write_text('text\tlabel\nThe 5" disk\t1\n')
+    assert open_dataset(str(tmp_path / "ROWS.CSV"))["text"] == ["She left."]
+    assert open_dataset(str(tmp_path / "ROWS.TSV"))["text"] == ['The 5" disk']
+
+
 def test_unknown_and_empty_files(tmp_path):
     (tmp_path / "rows.doc").write_text("x")
     with pytest.raises(ValueError, match=r"unknown file type '.doc'; expected one of .csv"):

@@ -167,6 +167,10 @@ def test_bad_input(rewriter, server, correct, tmp_path):
         search_prompt(rewriter(), TEXTS, bad, output_dir=tmp_path)
     with pytest.raises(ValueError, match="female variant reads male"):
         search_prompt(rewriter(), TEXTS, lambda text, row: dict.fromkeys(NAMES, text), output_dir=tmp_path / "s")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "prompt_search.json").write_text('{"key": "x", "hist')
+    with pytest.raises(ValueError, match=r"prompt_search\.json is damaged .* remove it"):
+        search_prompt(rewriter(), TEXTS, correct, output_dir=tmp_path / "damaged")
     with pytest.raises(ValueError, match="belongs to a search with another"):
         search_prompt(rewriter(), TEXTS[:2], correct, output_dir=tmp_path / "s")
 

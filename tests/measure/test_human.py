@@ -80,7 +80,7 @@ def test_quality_is_the_mean_over_annotators():
     found = score_sheets([first, second], sheet.key)
     assert found["systems"]["a"]["quality"] == 4.5
     assert found["systems"]["b"]["quality"] == 3.0
-    assert found["differences"]["a - b"] == {"mean": 1.5, "ci95": [1.5, 1.5], "n": 20}
+    assert found["differences"]["a - b"] == {"mean": 1.5, "ci95": None, "n": 20}  # no item differs: certain of none
     assert found["agreement"] == 0.5
 
 
@@ -111,6 +111,12 @@ def test_a_spreadsheet_gives_a_sheet_back(tmp_path, separator):
     found = score_sheets([path], key)
     assert found["n_blank"] == 0
     assert sum(each["quality"] for each in found["systems"].values()) == pytest.approx((9 * 4 + 6) / 5)
+
+
+def test_items_that_are_all_alike_have_no_interval():
+    sheet = quality_sheet(["s"] * 4, {"a": list("wxyz")}, n=4)
+    found = score_sheets([filled(sheet, lambda row: 3)], sheet.key)
+    assert found["systems"]["a"] == {"quality": 3.0, "quality_ci95": None, "n": 4}
 
 
 def test_answers_left_out_are_counted():

@@ -135,7 +135,7 @@ def open_texts(source: str, *, column: str | None, config: str | None = None, sp
         ValueError: no such column, several text columns to choose from, or as
             :func:`~hf_fairness.sources.open_dataset`.
     """
-    if Path(source).is_file() and Path(source).suffix not in TABLES:
+    if Path(source).is_file() and Path(source).suffix.lower() not in TABLES:
         return open_lines(source)
     rows = open_dataset(source, config=config, split=split, flags=("--monolingual_config", "--monolingual_split"))
     name = text_column(rows, column, source, flag="--monolingual_text_column")
@@ -171,7 +171,7 @@ def open_test_set(option: str, source: str | None, languages: Sequence[str | Non
 
     if source is None:
         return None
-    if Path(source).is_file() and Path(source).suffix in PUBLISHED:
+    if Path(source).is_file() and Path(source).suffix.lower() in PUBLISHED:
         return list(read_winomt(source) if option == "winomt" else read_must_she(source))
     columns, name = TEST_SETS[option]
     wanted = f"{name}, or a data set with the columns {', '.join(columns)}"

@@ -31,6 +31,8 @@ KEPT_PERCENTILE = 95.0
 class RefineArguments(ExperimentArguments, MeasureArguments, HeldOutArguments, DataArguments):
     """What `hf-fairness refine` is told beside the settings of the training."""
 
+    #: What the settings of the training are filled in from before there are trials.
+    UNSWEPT: ClassVar = ("bilstm_settings",)
     RANGES: ClassVar = {
         "percentiles": (0, 100),  # which of them is no percentile is said below
         "hidden_size": (1, 100_000),

@@ -143,7 +143,7 @@ def open_word_vectors(vectors: Any = None, texts: Iterable[str] | None = None) -
     Returns:
         A mapping of words to vectors, or ``InputEmbeddings``.
     """
-    if isinstance(vectors, (str, Path)) and Path(vectors).suffix in WORD_VECTOR_FILES:
+    if isinstance(vectors, (str, Path)) and Path(vectors).suffix.lower() in WORD_VECTOR_FILES:
         if not Path(vectors).is_file():
             raise FileNotFoundError(f"There is no file of word vectors {vectors} (looked from {Path.cwd()}).")
         return read_word_vectors(vectors, words=None if texts is None else {BEGIN, END, *_forms(texts)})

@@ -169,10 +169,10 @@ class RefineMethod(OpenedEncoder):
 
     @property
     def opened_as(self) -> list[Any]:
-        """How the original is opened; a head of a masked-language model is kept with it."""
+        """How the original is opened."""
         a = self.arguments
         how = [a.hidden_size, self.nli_settings, self.words_key] if a.bilstm else []
-        return [*super().opened_as, self.config.keep_mlm_head, self.config.use_peft, *how]
+        return [*super().opened_as, *how]
 
     @cached_property
     def nli_settings(self) -> dict[str, Any]:

@@ -277,10 +277,10 @@ def open_benchmarks(arguments: BenchmarkArguments) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     if (source := arguments.crows_pairs) is not None:
-        published = Path(source).is_file() and Path(source).suffix == ".csv"
+        published = Path(source).is_file() and Path(source).suffix.lower() == ".csv"
         found["crows_pairs"] = crows_pairs.read_crows_pairs(source) if published else _open(source)
     if (source := arguments.stereoset) is not None:
-        published = Path(source).is_file() and Path(source).suffix == ".json"
+        published = Path(source).is_file() and Path(source).suffix.lower() == ".json"
         found["stereoset"] = stereoset.read_stereoset(source) if published else _open(source, "intrasentence")
     if (source := arguments.bias_ir) is not None:
         place = Path(source)

@@ -23,7 +23,7 @@ from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.runs import atomic_folder
 from hf_fairness.trainers.training.preparation import full_precision
-from hf_fairness.trainers.training.settings import MethodArguments
+from hf_fairness.trainers.training.settings import NO_LABELS, MethodArguments, refuse
 from hf_fairness.utils import opening_explained
 
 logger = logging.getLogger(__name__)
@@ -78,6 +78,7 @@ class EncoderSettings(MethodArguments, SentenceTransformerTrainingArguments):
         super().__post_init__()
 
     def _check_model(self) -> None:
+        refuse(self, NO_LABELS)
         if self.pooling not in Pooling.POOLING_MODES:
             raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
         if self.max_length is not None and self.max_length < 3:

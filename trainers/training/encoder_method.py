@@ -153,8 +153,9 @@ class OpenedEncoder(Method):
     @cached_property
     def opened(self) -> TrainableEncoder:
         """The original as trainings begin with it, opened once; nothing trains this very object."""
+        begins_with = [self.opened_as, self.config.keep_mlm_head, self.config.use_peft]
         return self.once(
-            f"opened {self.base_key} {self.opened_as}",
+            f"opened {self.base_key} {begins_with}",
             lambda: open_encoder(self.arguments.model_name_or_path, self.config),
         )
 

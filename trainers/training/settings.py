@@ -84,6 +84,9 @@ TRAINING = (
     *("lr_scheduler_type", "label_smoothing_factor", "report_to", "use_peft", "torch_compile"),
 )
 
+#: What the losses of sentence encoders do not read.
+NO_LABELS = {"label_smoothing_factor": "sentence encoders are trained with losses that smooth no labels"}
+
 
 def refuse(config: Any, reasons: Mapping[str, str]) -> None:
     """Raise where a setting has another value than its default.

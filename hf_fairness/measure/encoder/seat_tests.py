@@ -103,7 +103,7 @@ def user_test(definition: Mapping[str, Any], name: str, *, templates: str | Temp
 def _parse(path: Path) -> Any:
     """The content of a file of definitions: one value, or a list of the values of its lines."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix in (".yaml", ".yml"):
+    if path.suffix.lower() in (".yaml", ".yml"):
         import yaml
 
         try:
@@ -114,7 +114,7 @@ def _parse(path: Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         lines = [line for line in text.splitlines() if line.strip()]
-        if path.suffix == ".jsonl" and len(lines) > 1 and error.msg == "Extra data":
+        if path.suffix.lower() == ".jsonl" and len(lines) > 1 and error.msg == "Extra data":
             return [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         raise ValueError(
             f"{path}: not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}. A file that was cut "
@@ -145,7 +145,7 @@ def read_tests(path: str | Path, *, templates: str | Templates = PUBLISHED) -> l
         ValueError: no such file, not valid JSON or YAML, or a malformed definition; the message names the file.
     """
     file = Path(path).expanduser()
-    if file.suffix not in FILES:
+    if file.suffix.lower() not in FILES:
         raise ValueError(f"{file}: tests are read from files that end in {', '.join(FILES)}.")
     if not file.is_file():
         raise ValueError(f"There is no file {file}. tests may be names, definitions, or a path to a file of them.")

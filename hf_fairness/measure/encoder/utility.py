@@ -152,12 +152,12 @@ def _read_table(file: Path) -> dict[str, list[Any]]:
         "Give a .csv or .tsv file with columns sentence1, sentence2 and score, a Dataset, or a list of (text, text, "
         "score)."
     )
-    if file.suffix not in (".csv", ".tsv"):
+    if file.suffix.lower() not in (".csv", ".tsv"):
         raise TypeError(f"pairs: {str(file)[:80]!r} is no CSV or TSV file. {wanted}")
     if not file.is_file():
         raise ValueError(f"pairs: there is no file {file}. {wanted}")
     # Quotation marks in tab-separated files are text: that is how GLUE and most corpora write them.
-    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if file.suffix == ".tsv" else {}
+    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if file.suffix.lower() == ".tsv" else {}
     with file.open(encoding="utf-8-sig", newline="") as lines:
         rows = list(csv.DictReader(lines, **options))
     names = [name for name in (rows[0] if rows else ()) if name]

@@ -237,7 +237,7 @@ def score_sheets(sheets: Sequence[pd.DataFrame | str | Path], key: pd.DataFrame 
           of its annotators say so.
 
         With two systems or more ``differences``, per pair ``"a - b"`` the mean over the items that both have, with
-        ``ci95``. Intervals are over items.
+        ``ci95``. Intervals are over items; a mean of items that are all alike has none.
 
     Raises:
         ValueError: no sheet, a sheet of other rows or of two questions, a key in its place or a sheet in that of the
@@ -362,7 +362,7 @@ def _filter_shares(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _interval(values: Any, *, rate: bool = False) -> list[float] | None:
-    """95 % interval of a mean over items, of a rate by mid-P limits, else by bootstrap; None for one item."""
+    """95 % interval of a mean over items, of a rate by mid-P limits, else by bootstrap; None for items all alike."""
     if rate and len(values) > 1:
         return rates_of(values[:, None], np.ones((len(values), 1))).interval(0)
-    return percentile_interval(bootstrap_means(values)) if len(values) > 1 else None
+    return percentile_interval(bootstrap_means(values)) if np.ptp(values) > 0 else None

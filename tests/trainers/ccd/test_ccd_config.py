@@ -74,6 +74,7 @@ def test_given_steps_are_kept(tmp_path):
         ({"max_length": 2}, "max_length is 2 tokens"),
         ({"validation_rows": 0}, "validation_rows is 0"),
         ({"lora_r": 0}, "lora_r is 0"),
+        ({"label_smoothing_factor": 0.1}, "--label_smoothing_factor cannot be set here: sentence encoders are trained"),
     ],
 )
 def test_errors(tmp_path, settings, message):

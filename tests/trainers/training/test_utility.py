@@ -11,6 +11,7 @@ import pytest
 from hf_fairness.arguments import UtilityArguments
 from hf_fairness.encoders import as_encoder
 from hf_fairness.scores.transfer import class_changes
+from hf_fairness.trainers import RefineArguments
 from hf_fairness.trainers.experiment import Fitted, Scored, sweepable
 from hf_fairness.trainers.sentence_debias.method import SentenceDebiasArguments, SentenceDebiasMethod
 from hf_fairness.trainers.training.utility import Transfer, UtilityTasks, open_utility, read_utility
@@ -49,6 +50,9 @@ def test_what_is_named_wrongly_is_refused(files, tmp_path):
 def test_how_a_model_is_measured_is_no_setting_to_sweep():
     names = sweepable(SentenceDebiasArguments(model_name_or_path="m"), None)
     assert not {name for name in names if name.startswith(("senteval", "glue"))}
+    names = sweepable(RefineArguments(model_name_or_path="m", bilstm=True), None)  # it fills in what is trained with
+    assert "bilstm_settings" not in names
+    assert "hidden_size" in names
 
 
 def test_settings_of_what_is_not_done_are_not_shown(tmp_path):
