@@ -102,7 +102,7 @@ def user_test(definition: Mapping[str, Any], name: str, *, templates: str | Temp
 
 def _parse(path: Path) -> Any:
     """The content of a file of definitions: one value, or a list of the values of its lines."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     if path.suffix.lower() in (".yaml", ".yml"):
         import yaml
 
