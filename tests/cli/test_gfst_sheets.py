@@ -41,11 +41,12 @@ def test_gender_is_scored_and_written(tmp_path, capsys):
 
 
 def test_quality_and_the_filter_are_scored(tmp_path, capsys):
-    path, key = fill(quality_sheet(TEXTS, SYSTEMS, n=5), tmp_path, lambda row: 3 if row["system"] == "gfst" else "")
+    sheet = quality_sheet(TEXTS, SYSTEMS, n=5)
+    path, key = fill(sheet, tmp_path, lambda row: 3 + row["item"] % 2 if row["system"] == "gfst" else "")
     assert main(["gfst-sheets", path, "--key", key]) == 0
     printed = capsys.readouterr().out
     assert "1 annotators, 10 rows, 5 without answer" in printed
-    assert "3.000 [3.000, 3.000]" in printed
+    assert "3.600 [3.200, 4.000]" in printed
     groups = [row["gender"] for row in ROWS]
     sheet = filter_sheet(TEXTS, ["t"] * 8, groups, [True] * 6 + [False] * 2)
     path, key = fill(sheet, tmp_path, lambda row: "yes" if row["group"] == "male" else "no")
