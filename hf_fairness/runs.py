@@ -285,6 +285,7 @@ class Run:
                     f"the end. Return it relative to the folder and use run.folder({name!r}) later."
                 )
             result = json.loads(text)
+            remove_left_overs(folder, below=True)  # what could not be removed as the stage worked
             done = {**entry, "status": "done", "result": result, "seconds": _since(start), **_summary(folder)}
             atomic_write_json(folder.parent / FINISHED, done)  # a kill from here on loses nothing
             commit_folder(folder, self.output_dir / name)

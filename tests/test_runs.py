@@ -529,6 +529,22 @@ def test_temporary_files_of_an_interrupted_stage_do_not_ship(tmp_path: Path) -> 
     assert sorted(path.name for path in (tmp_path / "grid").rglob("*")) == ["cell.json", "deep", "other.json"]
 
 
+def test_what_could_not_be_removed_at_work_does_not_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fails once at a removal, which `shutil.rmtree` hides."""
+
+    def stage(folder: Path) -> None:
+        (folder / "data").mkdir()
+        (folder / "data" / "rows").write_text("rows")
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "rmtree", lambda place, **options: None)
+            discard(folder / "data")
+        assert len(list(folder.iterdir())) == 1
+
+    with Run(tmp_path, {}) as run:
+        run.stage("train", stage)
+    assert not list((tmp_path / "train").iterdir())
+
+
 # --- killed and parallel processes
 
 JOB = """
