@@ -204,12 +204,14 @@ class SentenceTransformerEncoder(BaseEncoder):
         return unit or super().opened_with(option)
 
     def _encode(self, texts: list[str]) -> Any:
+        from hf_fairness._linear import quick_linear
+
         show = self.show_progress
         if show is None:
             show = sys.stderr.isatty() and is_main_process() and len(texts) > 8 * self.batch_size
         was_length = self.model.max_seq_length
         one_thread_after_fork()
-        with in_eval(self.model):
+        with in_eval(self.model), quick_linear():
             try:
                 if self.max_length is not None:
                     self.model.max_seq_length = self.max_length
@@ -277,6 +279,8 @@ class TransformersEncoder(BaseEncoder):
         """
         import torch
 
+        from hf_fairness._linear import quick_linear
+
         fields = self._fields(texts, offsets)
         spans = fields.pop("offset_mapping") if offsets else None
         order = sorted(range(len(texts)), key=lambda i: len(fields["input_ids"][i]))
@@ -287,7 +291,7 @@ class TransformersEncoder(BaseEncoder):
         with in_eval(self.model):
             for start in progress(range(0, len(texts), self.batch_size), "Encoding", show_progress=show, unit="batch"):
                 places = order[start : start + self.batch_size]
-                with torch.no_grad():  # not around the yield: the caller's code is none of our business
+                with torch.no_grad(), quick_linear():  # not around the yield: the caller's code is none of our business
                     hidden, mask = self._forward({k: [v[i] for i in places] for k, v in fields.items()}, device)
                 yield places, hidden, mask, [spans[i] for i in places] if spans is not None else []
 

@@ -14,6 +14,7 @@ from datasets import Dataset, Features, List, Value
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from hf_fairness._linear import quick_linear
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.losses import KernelWidth, kernel_width
 from hf_fairness.losses.ccd import gaussian_kernel
@@ -161,7 +162,7 @@ def embed_references(
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
     parts = []
     mine = batches[rank::world_size]
-    with in_eval(model):
+    with in_eval(model), quick_linear():
         for batch in progress(mine, "Embedding with the original encoder", show_progress=show_progress):
             inputs = collator([{name: rows[name][index] for name in columns} for index in batch.tolist()])
             embedded = embed_columns(model, _features(inputs, columns, model.device))

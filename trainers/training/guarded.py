@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hf_fairness._linear import quick_linear
 from hf_fairness._processes import refuse_engines
 from hf_fairness._secrets import hide_token
 from hf_fairness.trainers.training.checkpoints import Resumable
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 class Guarded(Resumable):
     """What stands before a `Trainer`: it trains in float32, resumes exactly, stops when it diverges, hides its token.
 
-    See `full_precision`, `Resumable` and `StopWhenDiverged`. The file ``training_args.bin`` beside every model is
-    written without ``hub_token``; the token is taken out at the time of saving and not before, as it can be set at any
-    time (``args.set_push_to_hub``).
+    See `full_precision`, `Resumable`, `StopWhenDiverged` and `quick_linear`. The file ``training_args.bin`` beside
+    every model is written without ``hub_token``; the token is taken out at the time of saving and not before, as it
+    can be set at any time (``args.set_push_to_hub``).
 
     Raises:
         ValueError: an engine that splits the model over processes, where the method needs all of it on each.
@@ -42,6 +43,16 @@ class Guarded(Resumable):
         """A new model, in float32."""
         model: nn.Module = full_precision(super().call_model_init(trial))
         return model
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        """As the parent, with linear layers as quick as the processor allows."""
+        with quick_linear():
+            return super().training_step(*args, **kwargs)
+
+    def prediction_step(self, *args: Any, **kwargs: Any) -> Any:
+        """As the parent, with linear layers as quick as the processor allows."""
+        with quick_linear():
+            return super().prediction_step(*args, **kwargs)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         hide_token(self.args)

@@ -128,8 +128,11 @@ class Classifier:
         """
         import torch
 
+        from hf_fairness._linear import quick_linear
+
         def checked(batch: Any) -> Any:
-            with torch.no_grad():  # no inference mode: what a model keeps from it would be of no use in training
+            # No inference mode: what a model keeps from it would be of no use in training.
+            with torch.no_grad(), quick_linear():
                 logits = getattr(self.model(**batch), "logits", None)
             if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
                 raise ValueError(

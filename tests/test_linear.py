@@ -1,0 +1,128 @@
+"""Linear layers by oneDNN: torch's numbers; whatever is not plain float32 on the CPU is left alone."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from hf_fairness import _linear
+from hf_fairness._linear import mkl_is_slow, quick_linear
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def on_any_processor(monkeypatch):
+    monkeypatch.setattr(_linear, "mkl_is_slow", lambda: True)
+
+
+def taken(layer, rows):
+    with quick_linear():
+        return type(layer(rows).grad_fn).__name__ == "_LinearBackward"
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=2), st.integers(1, 40), st.integers(1, 40), st.booleans(),
+    st.booleans(), st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_values_and_gradients_are_those_of_torch(shape, n_in, n_out, bias, turned, seed):
+    torch.manual_seed(seed)
+    layer, shape = nn.Linear(n_in, n_out, bias=bias).double(), [*shape, _linear.MIN_ROWS]
+    rows = torch.randn(*shape, n_in, dtype=torch.float64)
+    quick = copy.deepcopy(layer).float()
+    given_rows = rows.float()
+    if turned:  # a view whose memory lies otherwise
+        given_rows = given_rows.transpose(0, -1).contiguous().transpose(0, -1)
+    rows, given_rows = rows.requires_grad_(), given_rows.requires_grad_()
+    wanted = functional.linear(rows, *layer.parameters())
+    with quick_linear():
+        found = quick(given_rows)
+        assert type(found.grad_fn).__name__ == "_LinearBackward"
+        found.pow(2).sum().backward()
+    wanted.pow(2).sum().backward()
+    pairs = [(found, wanted), (given_rows.grad, rows.grad)]
+    pairs += [(one.grad, other.grad) for one, other in zip(quick.parameters(), layer.parameters(), strict=True)]
+    for one, other in pairs:
+        assert one.shape == other.shape
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-3)
+
+
+def test_without_gradients_and_with_frozen_parts():
+    layer, rows = nn.Linear(8, 4), torch.randn(20, 8)
+    with quick_linear(), torch.inference_mode():
+        found = layer(rows)
+    torch.testing.assert_close(found, layer(rows).detach())
+    layer.weight.requires_grad_(False)
+    with quick_linear():
+        layer(rows).sum().backward()
+    assert layer.weight.grad is None
+    torch.testing.assert_close(layer.bias.grad, torch.full((4,), 20.0))
+
+
+def test_what_is_no_plain_float32_is_left_alone():
+    layer, rows = nn.Linear(8, 4), torch.randn(20, 8)
+    assert taken(layer, rows)
+    assert not taken(layer, rows[: _linear.MIN_ROWS - 1])
+    assert not taken(layer.double(), rows.double())
+    assert not taken(copy.deepcopy(layer).bfloat16(), rows.bfloat16())
+    layer = layer.float()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not taken(layer, rows)
+        with quick_linear():
+            assert layer(rows).dtype == torch.bfloat16
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        assert not taken(layer, rows)
+    finally:
+        torch._C._set_mkldnn_enabled(True)
+    with quick_linear(), torch.device("meta"):
+        assert nn.Linear(8, 4)(torch.randn(20, 8)).device.type == "meta"
+
+
+def test_a_wrong_width_is_told_as_torch_tells_it():
+    with quick_linear(), pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        nn.Linear(8, 4)(torch.randn(20, 9))
+
+
+def test_per_sample_gradients_work():
+    layer, rows = nn.Linear(8, 4), torch.randn(20, 16, 8)
+
+    def loss(weight, one):
+        return functional.linear(one, weight).pow(2).sum()
+
+    with quick_linear():
+        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(layer.weight, rows)
+    torch.testing.assert_close(found[3], torch.func.grad(loss)(layer.weight, rows[3]))
+
+
+def test_other_processors_keep_torchs_own(monkeypatch):
+    monkeypatch.setattr(_linear, "mkl_is_slow", lambda: False)
+    assert not taken(nn.Linear(8, 4), torch.randn(20, 8))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "capability", "wanted"),
+    [
+        ("AuthenticAMD", "AVX512", True),
+        ("GenuineIntel", "AVX512", False),
+        ("AuthenticAMD", "AVX2", False),
+        (None, "AVX512", False),
+    ],
+)
+def test_who_is_slow(vendor, capability, wanted, monkeypatch):
+    def read(path, **options):
+        if vendor is None:
+            raise FileNotFoundError(path)
+        return f"processor\t: 0\nvendor_id\t: {vendor}\n"
+
+    monkeypatch.setattr(_linear.Path, "read_text", read)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    assert mkl_is_slow.__wrapped__() is wanted
