@@ -64,6 +64,8 @@ def _taken(input: Any, weight: Any, bias: Any = None) -> tuple[Tensor, Tensor, T
         and torch.backends.mkldnn.enabled
         and not (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling() or torch._C._is_tracing())
         and not torch._C._are_functorch_transforms_active()
+        # A gradient checkpoint is computed again outside of the block, and must keep the same tensors there.
+        and torch._C._autograd._top_saved_tensors_default_hooks(True) is None
     )
     return (input, weight, bias) if fits else None
 

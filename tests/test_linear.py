@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from hf_fairness import _linear
 from hf_fairness._linear import mkl_is_slow, quick_linear
@@ -100,6 +101,16 @@ def test_per_sample_gradients_work():
     with quick_linear():
         found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(layer.weight, rows)
     torch.testing.assert_close(found[3], torch.func.grad(loss)(layer.weight, rows[3]))
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_gradient_checkpoints_are_recomputed_in_the_same_way(reentrant):
+    layers, rows = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8)), torch.randn(20, 8, requires_grad=True)
+    layers(rows).pow(2).sum().backward()
+    wanted, rows.grad = rows.grad, None
+    with quick_linear():
+        checkpoint(layers, rows, use_reentrant=reentrant).pow(2).sum().backward()
+    torch.testing.assert_close(rows.grad, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_other_processors_keep_torchs_own(monkeypatch):
