@@ -118,6 +118,8 @@ class ContinuedTrainer(Guarded, Trainer):
         kwargs: others of `Trainer`.
     """
 
+    quick = True
+
     def __init__(self, objective: Contrastive | MaskedWords, args: Any, texts: Dataset, **kwargs: Any) -> None:
         super().__init__(model=objective, args=args, train_dataset=texts, data_collator=objective.collate, **kwargs)
         self.model_accepts_loss_kwargs = False  # losses are means over a batch

@@ -116,6 +116,8 @@ class HiddenStateTrainer(Guarded, Trainer):
         validation: the same, or None.
     """
 
+    quick = True
+
     loss_is_scaled_for_ga = False
 
     def __init__(

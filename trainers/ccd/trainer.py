@@ -77,6 +77,7 @@ class CCDTrainer(Published, SentenceTransformerTrainer):
         their variance, dropout is off, and short runs validate more often than every 500 steps.
     """
 
+    quick = True
     args: CCDConfig
     loss: CCDLoss
     train_dataset: Dataset

@@ -437,6 +437,8 @@ class NLITrainer(Guarded, SentenceTransformerTrainer):
         callbacks: further ones.
     """
 
+    quick = True
+
     args: NLIConfig
     loss: PairClassifier
 

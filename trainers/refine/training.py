@@ -36,6 +36,8 @@ _TAKEN = (
 class PairTrainer(Guarded, SentenceTransformerTrainer):
     """`SentenceTransformerTrainer` in float32 that stops when it diverges."""
 
+    quick = True
+
 
 @dataclass(frozen=True)
 class Head:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hf_fairness._linear import quick_linear
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Guarded(Resumable):
     """What stands before a `Trainer`: it trains in float32, resumes exactly, stops when it diverges, hides its token.
 
-    See `full_precision`, `Resumable`, `StopWhenDiverged` and `quick_linear`. The file ``training_args.bin`` beside
+    See `full_precision`, `Resumable` and `StopWhenDiverged`. The file ``training_args.bin`` beside
     every model is written without ``hub_token``; the token is taken out at the time of saving and not before, as it
     can be set at any time (``args.set_push_to_hub``).
 
@@ -29,6 +30,9 @@ class Guarded(Resumable):
 
     #: Engines that may split the model over processes: where nothing but the Trainer reads its weights.
     engines: ClassVar[tuple[str, ...]] = ()
+    #: Whether linear layers are as quick as the processor allows (`quick_linear`). Trainers of classifiers leave them
+    #: to torch: their weights are those of a plain `Trainer` to the last bit, given the same rows.
+    quick: ClassVar[bool] = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = kwargs.get("args", args[1] if len(args) > 1 else None)
@@ -45,13 +49,13 @@ class Guarded(Resumable):
         return model
 
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
-        """As the parent, with linear layers as quick as the processor allows."""
-        with quick_linear():
+        """As the parent; see `quick`."""
+        with quick_linear() if self.quick else nullcontext():
             return super().training_step(*args, **kwargs)
 
     def prediction_step(self, *args: Any, **kwargs: Any) -> Any:
-        """As the parent, with linear layers as quick as the processor allows."""
-        with quick_linear():
+        """As the parent; see `quick`."""
+        with quick_linear() if self.quick else nullcontext():
             return super().prediction_step(*args, **kwargs)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:

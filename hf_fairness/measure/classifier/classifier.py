@@ -128,11 +128,8 @@ class Classifier:
         """
         import torch
 
-        from hf_fairness._linear import quick_linear
-
         def checked(batch: Any) -> Any:
-            # No inference mode: what a model keeps from it would be of no use in training.
-            with torch.no_grad(), quick_linear():
+            with torch.no_grad():  # no inference mode: what a model keeps from it would be of no use in training
                 logits = getattr(self.model(**batch), "logits", None)
             if logits is None or logits.ndim != 2 or logits.shape[1] < 2:
                 raise ValueError(
