@@ -137,6 +137,15 @@ def package(tree: Path, folder: Path) -> Path:
     return folder
 
 
+def packages(commit: str, folder: Path) -> list[Path]:
+    """Two folders within one: from the first the package of a commit is imported, from the second today's."""
+    old = folder / "old"
+    git("archive", "--output", f"{old}.tar", commit, "hf_fairness", *FOLDERS)
+    with tarfile.open(f"{old}.tar") as archive:
+        archive.extractall(old, filter="data")
+    return [package(old, folder / "before"), package(ROOT, folder / "after")]
+
+
 def apart(name: str, folder: Path, quick: bool) -> tuple[float, str]:
     """What :func:`tell` says of a work with the package of a folder."""
     code = "import sys; from benchmarks.hot_paths import tell; tell(*sys.argv[1:])"
@@ -163,11 +172,7 @@ def study(before: str, *, quick: bool = False) -> dict[str, Any]:
     """
     works: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        old = Path(temporary, "old")
-        git("archive", "--output", f"{old}.tar", before, "hf_fairness", *FOLDERS)
-        with tarfile.open(f"{old}.tar") as archive:
-            archive.extractall(old, filter="data")
-        places = [package(old, Path(temporary, "before")), package(ROOT, Path(temporary, "after"))]
+        places = packages(before, Path(temporary))
         for name in WORKS:
             print(f"{name} ...", file=sys.stderr, flush=True)
             rounds = []

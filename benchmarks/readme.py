@@ -420,7 +420,7 @@ def tables() -> dict[str, str]:
         ("compare_planted", "compare_planted", compare_planted.table, f"{NOT_RUN} half an hour of one core."),
         ("engines", "engines", engines.table, f"{NOT_RUN} ten minutes of two cores."),
         ("hot_paths", "hot_paths", hot_paths.table, f"{NOT_RUN} five minutes of one core."),
-        ("demo_time", "demo_time", demo_time.table, f"{NOT_RUN} ten minutes of one core."),
+        ("demo_time", "demo_time", demo_time.table, f"{NOT_RUN} eight minutes of one core."),
         ("diet_full", "data_diet_full", diet_full_text, f"{NOT_RUN} 25 minutes of one core."),
         ("refine", "refine_quality", refine_quality.table, f"{NOT_RUN} 90 minutes of one core."),
         ("refine_real", "refine_real", refine_planted.real_table, f"{NOT_RUN} half an hour of one core."),

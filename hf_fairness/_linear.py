@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ MIN_ROWS = 16
 def quick_linear() -> contextlib.AbstractContextManager[Any]:
     """Within the block linear layers in float32 on the CPU run, and are differentiated, by oneDNN where that is faster.
 
-    torch multiplies float32 with MKL, which uses vectors of 256 bits on other processors than Intel's, also on those
-    that have 512. oneDNN asks the processor. What comes out differs by rounding alone, and does not depend on how busy
+    torch multiplies float32 with MKL, which uses vectors of 256 bits on AMD's processors, also on those that have 512.
+    oneDNN asks the processor. What comes out differs by rounding alone; which of them it is does not depend on how busy
     the machine is. On all other processors, and for all other layers, nothing changes.
     """
     return _QuickLinear() if mkl_is_slow() else contextlib.nullcontext()
@@ -30,14 +31,22 @@ def quick_linear() -> contextlib.AbstractContextManager[Any]:
 
 @functools.cache
 def mkl_is_slow() -> bool:
-    """Whether this machine has AVX-512, is not Intel's, and its torch has both libraries."""
-    libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not libraries or torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    try:
-        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")[:1000]
-    except OSError:
-        return False
+    """Whether this is an AMD processor with AVX-512, and torch has both libraries and all that is asked of it here."""
+    return bool(
+        cpu_vendor() == "AuthenticAMD"
+        and torch.backends.cpu.get_cpu_capability() == "AVX512"
+        and torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks")  # torch 2.8
+    )
+
+
+def cpu_vendor() -> str:
+    """Maker of this machine's processor; empty where the system does not say it."""
+    path = Path("/proc/cpuinfo")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    found = re.search(r"^vendor_id\s*:\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 class _QuickLinear(TorchFunctionMode):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from hf_fairness._linear import cpu_vendor
 from support import frozen_runs
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", frozen_runs.RUNS)
 def test_a_small_run_gives_the_numbers_that_are_kept(name, tmp_path):
-    if (vendor := frozen_runs.cpu_vendor()) != frozen_runs.VENDOR:
+    if (vendor := cpu_vendor()) != frozen_runs.VENDOR:
         pytest.skip(f"near ties may fall otherwise on a processor of {vendor or 'unknown make'}")
     cpu, wanted = torch.backends.cpu.get_cpu_capability(), frozen_runs.frozen(name)
     if cpu not in frozen_runs.CPUS.get(name, (cpu,)):

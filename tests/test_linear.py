@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from hf_fairness import _linear
-from hf_fairness._linear import mkl_is_slow, quick_linear
+from hf_fairness._linear import cpu_vendor, mkl_is_slow, quick_linear
+from hf_fairness.encoders import as_encoder
+from hf_fairness.trainers.baselines.continued_training import ContinuedTrainer
+from hf_fairness.trainers.baselines.hidden_states import HiddenStateTrainer
+from hf_fairness.trainers.ccd.trainer import CCDTrainer
+from hf_fairness.trainers.data_diet.trainer import DataDietTrainer
+from hf_fairness.trainers.refine.nli import NLITrainer
+from hf_fairness.trainers.refine.training import PairTrainer
+from hf_fairness.trainers.training.bias_trainers import BiasTrainer
+from hf_fairness.trainers.training.guarded import Guarded
+from support.ccd_case import make_encoder
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
@@ -124,16 +137,86 @@ def test_other_processors_keep_torchs_own(monkeypatch):
         ("AuthenticAMD", "AVX512", True),
         ("GenuineIntel", "AVX512", False),
         ("AuthenticAMD", "AVX2", False),
-        (None, "AVX512", False),
+        ("", "AVX512", False),
     ],
 )
 def test_who_is_slow(vendor, capability, wanted, monkeypatch):
-    def read(path, **options):
-        if vendor is None:
-            raise FileNotFoundError(path)
-        return f"processor\t: 0\nvendor_id\t: {vendor}\n"
-
-    monkeypatch.setattr(_linear.Path, "read_text", read)
+    monkeypatch.setattr(_linear, "cpu_vendor", lambda: vendor)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
     assert mkl_is_slow.__wrapped__() is wanted
+
+
+def test_the_maker_of_the_processor(tmp_path, monkeypatch):
+    file = tmp_path / "cpuinfo"
+    monkeypatch.setattr(_linear, "Path", lambda name: file)
+    assert cpu_vendor() == ""
+    file.write_text("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: beside AuthenticAMD\n")
+    assert cpu_vendor() == "GenuineIntel"
+
+
+def test_a_torch_that_cannot_tell_checkpoints_keeps_its_own(monkeypatch):
+    """Before torch 2.8 nothing says whether a layer is computed again in the backward pass."""
+    monkeypatch.setattr(_linear, "cpu_vendor", lambda: "AuthenticAMD")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    assert mkl_is_slow.__wrapped__() is True
+    monkeypatch.setattr(_linear.torch._C, "_autograd", object())
+    assert mkl_is_slow.__wrapped__() is False
+
+
+# --- where it is on
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """Shapes that oneDNN multiplied."""
+    seen, multiply = [], _linear._multiply
+    monkeypatch.setattr(_linear, "_multiply", lambda *given: seen.append(given[0].shape) or multiply(*given))
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])
+def test_encoders_are_quick(kind, tmp_path, products):
+    folder = make_encoder(tmp_path / "encoder")
+    texts = ["she was a kind friend and he was"] * 8
+    encoder = as_encoder(folder if kind == "transformers" else SentenceTransformer(folder, device="cpu"))
+    found = encoder.encode(texts)
+    assert products
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_linear, "mkl_is_slow", lambda: False)
+        np.testing.assert_allclose(encoder.encode(texts), found, rtol=1e-4, atol=1e-5)
+
+
+class Plain:
+    """What stands for a `Trainer`."""
+
+    def __init__(self):
+        pass
+
+    def compute_loss_context_manager(self):
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_loss_of_a_quick_trainer_is(quick, products):
+    class Own(Guarded, Plain):
+        def __init__(self):
+            self.quick = quick
+
+    with Own().compute_loss_context_manager():
+        nn.Linear(8, 4)(torch.randn(20, 8))
+    assert bool(products) is quick
+    products.clear()
+    nn.Linear(8, 4)(torch.randn(20, 8))
+    assert not products
+
+
+@pytest.mark.parametrize("trainer", [CCDTrainer, HiddenStateTrainer, ContinuedTrainer, NLITrainer, PairTrainer])
+def test_trainers_of_encoders_are_quick(trainer):
+    assert trainer.quick
+
+
+@pytest.mark.parametrize("trainer", [BiasTrainer, DataDietTrainer])
+def test_trainers_of_classifiers_give_the_bits_of_a_plain_one(trainer):
+    assert not trainer.quick

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,13 +41,6 @@ CPUS = {"gfst": ("AVX512", "AVX2"), "data_diet": ("AVX512", "AVX2"), "data_diet_
 #: that split one further than anybody asks.
 LEFT_OUT = {"meta", "versions", "seconds", "arguments", "by_seed", "examples", "pairs", "a", "b"}
 LEFT_OUT |= {"professions", "category_genders"}
-
-
-def cpu_vendor() -> str:
-    """Maker of this machine's processor; empty where the system does not say it."""
-    path = Path("/proc/cpuinfo")
-    found = re.search(r"^vendor_id\s*:\s*(\S+)", path.read_text() if path.is_file() else "", re.MULTILINE)
-    return found[1] if found else ""
 
 
 def numbers(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hf_fairness._linear import quick_linear
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 class Guarded(Resumable):
     """What stands before a `Trainer`: it trains in float32, resumes exactly, stops when it diverges, hides its token.
 
-    See `full_precision`, `Resumable` and `StopWhenDiverged`. The file ``training_args.bin`` beside
-    every model is written without ``hub_token``; the token is taken out at the time of saving and not before, as it
-    can be set at any time (``args.set_push_to_hub``).
+    See `full_precision`, `Resumable` and `StopWhenDiverged`. The file ``training_args.bin`` beside every model is
+    written without ``hub_token``; the token is taken out at the time of saving and not before, as it can be set at any
+    time (``args.set_push_to_hub``).
 
     Raises:
         ValueError: an engine that splits the model over processes, where the method needs all of it on each.
@@ -48,15 +49,11 @@ class Guarded(Resumable):
         model: nn.Module = full_precision(super().call_model_init(trial))
         return model
 
-    def training_step(self, *args: Any, **kwargs: Any) -> Any:
-        """As the parent; see `quick`."""
-        with quick_linear() if self.quick else nullcontext():
-            return super().training_step(*args, **kwargs)
-
-    def prediction_step(self, *args: Any, **kwargs: Any) -> Any:
-        """As the parent; see `quick`."""
-        with quick_linear() if self.quick else nullcontext():
-            return super().prediction_step(*args, **kwargs)
+    @contextmanager
+    def compute_loss_context_manager(self) -> Iterator[None]:
+        """What every loss is computed in, of training and of validation; see `quick`."""
+        with super().compute_loss_context_manager(), quick_linear() if self.quick else nullcontext():
+            yield
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         hide_token(self.args)
