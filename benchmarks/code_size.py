@@ -1,10 +1,12 @@
 """How large is what? Statements per folder, beside those of an earlier commit; and the modules that a command enters.
 
     python -m benchmarks.code_size [--before COMMIT]      statements
+    python -m benchmarks.code_size --files                every file of the carrying layers, the largest first
     python -m benchmarks.code_size --way ccd              modules of the package in which a small run calls a function
 
 Statements are those of Python's grammar, without imports and docstrings: neither blank lines nor how a call is broken
-into lines count. The carrying layers are what stands between the methods and the people who call them: methods (without
+into lines count. Nodes are those of the syntax tree, counted likewise: they do not fall where several statements are
+crammed into one. The carrying layers are what stands between the methods and the people who call them: methods (without
 their trainers, losses and samplers), spine, report and command line, wherever they lay.
 """
 
@@ -30,6 +32,8 @@ from hf_fairness.results import columns
 
 #: Top folders of code.
 TOP = ("hf_fairness", "metrics", "dataset_scripts", "trainers", "benchmarks", "tests")
+#: What is counted.
+KINDS = ("files", "lines", "statements", "nodes")
 #: The carrying layers by name: globs of their files, today and before there was a spine.
 LAYERS: dict[str, tuple[str, ...]] = {
     "report": ("hf_fairness/report/*",),
@@ -45,13 +49,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def statements(source: str) -> int:
-    """Number of statements of a file, without imports and docstrings."""
-    nodes = list(ast.walk(ast.parse(source)))
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = sum(ast.get_docstring(node) is not None for node in nodes if isinstance(node, documented))
-    counted = sum(isinstance(node, ast.stmt) and not isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes)
-    return counted - docstrings
+def counted(source: str) -> Counter[str]:
+    """Statements and nodes of a file, without imports and docstrings."""
+    found, left = Counter[str](), [ast.parse(source)]
+    while left:
+        node: ast.AST = left.pop()
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        said = node.body[0] if documented and ast.get_docstring(node) is not None else None
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(statements=isinstance(node, ast.stmt), nodes=1)
+            left += [child for child in ast.iter_child_nodes(node) if child is not said]
+    return found
 
 
 def files(commit: str | None) -> Iterator[tuple[str, str]]:
@@ -65,28 +73,30 @@ def files(commit: str | None) -> Iterator[tuple[str, str]]:
             yield name, git("show", f"{commit}:{name}")
 
 
-def sizes(commit: str | None) -> dict[str, Counter[str]]:
-    """By top folder and carrying layer: files, lines, statements."""
+def layer_of(name: str) -> str:
+    """Carrying layer of a file; empty for one of none."""
+    return next((layer for layer, globs in LAYERS.items() if any(fnmatch(name, each) for each in globs)), "")
+
+
+def sizes(commit: str | None, *, by_file: bool = False) -> dict[str, Counter[str]]:
+    """Files, lines, statements and nodes: by top folder and carrying layer, or of each file of the layers."""
     found: dict[str, Counter[str]] = {}
     for name, text in files(commit):
-        layers = [layer for layer, globs in LAYERS.items() if any(fnmatch(name, each) for each in globs)]
-        for key in [name.partition("/")[0], *layers[:1], *(["carrying layers"] if layers else [])]:
-            one = {"files": 1, "lines": text.count("\n"), "statements": statements(text)}
-            found.setdefault(key, Counter()).update(one)
+        layer, size = layer_of(name), Counter({"files": 1, "lines": text.count("\n"), **counted(text)})
+        for key in [name] if by_file else [name.partition("/")[0], layer, "carrying layers"]:
+            if layer or key == name.partition("/")[0]:
+                found.setdefault(key, Counter()).update(size)
     return found
 
 
-def size_table(before: str | None) -> str:
+def size_table(before: str | None, *, by_file: bool = False) -> str:
     """Sizes of today, beside those of a commit."""
-    now, then = sizes(None), sizes(before) if before else {}
-    kinds = ("files", "lines", "statements")
-    rows = [
-        ("", *(f"{kind}{' before' if old else ''}" for kind in kinds for old in ([True, False] if before else [0])))
-    ]
-    for key in (*TOP, *LAYERS, "carrying layers"):
-        if key in now or key in then:
-            pairs = [(then.get(key, Counter())[kind], now.get(key, Counter())[kind]) for kind in kinds]
-            rows.append((key, *(f"{size:,}" for pair in pairs for size in (pair if before else pair[1:]))))
+    now, then = sizes(None, by_file=by_file), sizes(before, by_file=by_file) if before else {}
+    rows = [("", *(f"{kind}{said}" for kind in KINDS for said in ((" before", "") if before else ("",))))]
+    listed = sorted(now, key=lambda name: -now[name]["statements"]) if by_file else (*TOP, *LAYERS, "carrying layers")
+    for key in (key for key in listed if key in now or key in then):
+        pairs = [(then.get(key, Counter())[kind], now.get(key, Counter())[kind]) for kind in KINDS]
+        rows.append((key, *(f"{size:,}" for pair in pairs for size in (pair if before else pair[1:]))))
     return "\n".join(columns(rows, left=(0,)))
 
 
@@ -118,12 +128,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.code_size", description="Statements, or a way.")
     parser.add_argument("--before", metavar="COMMIT", help="put the sizes at this commit beside those of today")
     parser.add_argument("--way", metavar="RUN", help="list the modules that the small run of a command enters")
+    parser.add_argument("--files", action="store_true", help="list the files of the carrying layers")
     options = parser.parse_args()
     if options.way:
         modules = way(options.way)
         print(*modules, f"{len(modules)} modules", sep="\n")
     else:
-        print(size_table(options.before))
+        print(size_table(options.before, by_file=options.files))
 
 
 if __name__ == "__main__":

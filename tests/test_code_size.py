@@ -23,9 +23,16 @@ def area(radius: float) -> float:
 
 
 def test_statements_are_those_of_the_grammar():
-    assert code_size.statements(SOURCE) == 4  # def, if, raise, return
-    assert code_size.statements("x = 1; y = 2\n") == 2
-    assert code_size.statements("") == 0
+    assert code_size.counted(SOURCE)["statements"] == 4  # def, if, raise, return
+    assert code_size.counted("x = 1; y = 2\n")["statements"] == 2
+    assert code_size.counted("")["statements"] == 0
+
+
+def test_what_is_crammed_into_one_statement_has_as_many_nodes():
+    apart, together = code_size.counted("a = f(x)\nb = g(a)\n"), code_size.counted("b = g(f(x))\n")
+    assert apart["statements"] == 2 * together["statements"]
+    assert together["nodes"] > 0.5 * apart["nodes"]
+    assert code_size.counted("import os\nx = 1\n") == code_size.counted('"""What it is."""\nx = 1\n')
 
 
 def test_every_file_of_a_layer_is_where_it_is_looked_for():
