@@ -101,7 +101,7 @@ def run_seed(seed: int, folder: Path, *, quick: bool = False) -> dict[str, Any]:
         stereoset=list(world.stereoset),
     )
     record = result["record"]
-    models = {arm.name: model if arm.name == "before" else out / f"fit_{arm.name}" / "model" for arm in record.arms}
+    models = {arm.name: model if arm.name == "before" else out / f"train_{arm.name}" / "model" for arm in record.arms}
     controls = {arm: _on_balanced_words(world, str(path)) for arm, path in models.items()}
     return {"record": record.to_json(), "controls": controls}
 

@@ -285,15 +285,15 @@ class Method:
         """Make one arm; those that it needs are there."""
         raise NotImplementedError
 
-    def trained(self, name: str, stage: str, work: Callable[[Path], dict[str, Any]], **how: Any) -> Fitted:
-        """An arm by a stage that all processes carry out, which leaves ``model`` and says how that was made.
+    def trained(self, name: str, work: Callable[[Path], dict[str, Any]], **how: Any) -> Fitted:
+        """An arm by the stage ``train_<name>``, which all processes carry out and which leaves ``model``.
 
         Args:
             name: of the arm.
-            stage: its name.
-            work: makes it.
+            work: makes it, and says how.
             how: what else :meth:`hf_fairness.runs.Run.stage` is told.
         """
+        stage = f"train_{name}".replace(".", "_")
         training = self.run.stage(stage, work, collective=True, **how)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 

@@ -70,13 +70,22 @@ def audited(out: Path) -> dict:
     return json.loads((out / "report" / "results.json").read_text())["results"]["audit"]["after"]
 
 
-def losses(out: Path, stage: str = "train") -> list[float]:
+def losses(out: Path, stage: str = "train_after") -> list[float]:
     return [entry["loss"] for entry in stages(out)[stage]["result"]["history"] if "loss" in entry]
 
 
 def test_a_run_leaves_all_that_was_promised(finished, encoder):
     out, printed = finished
-    names = ["variants", "scores_before", "train", "scores_after", "control", "scores_control", "comparisons", "report"]
+    names = [
+        "variants",
+        "scores_before",
+        "train_after",
+        "scores_after",
+        "train_control",
+        "scores_control",
+        "comparisons",
+        "report",
+    ]
     assert list(stages(out)) == [*names, "model"]
     assert all(stage["status"] == "done" for stage in stages(out).values())
     assert json.loads((out / "config.json").read_text())["training"]["beta"] == 1.0
@@ -131,8 +140,8 @@ def test_the_model_opens_without_our_code(finished):
 
 def test_the_control_is_the_same_training_towards_other_gaps(finished):
     out, _ = finished
-    trained, control = stages(out)["train"]["result"], stages(out)["control"]["result"]
-    assert len(losses(out, "control")) == control["kept_step"] == trained["kept_step"] <= len(losses(out))
+    trained, control = stages(out)["train_after"]["result"], stages(out)["train_control"]["result"]
+    assert len(losses(out, "train_control")) == control["kept_step"] == trained["kept_step"] <= len(losses(out))
     assert {key for key in control if trained[key] != control[key]} == {"random_gaps", "history", "seconds"}
     counts = stages(out)["variants"]["result"]
     assert trained["n_train"] == ROWS - counts["n_validation"] - counts["n_audit"] < ROWS
@@ -193,20 +202,20 @@ def test_a_killed_run_goes_on_from_its_checkpoint(encoder, tmp_path):
         stderr=subprocess.DEVNULL,
     )
     while running.poll() is None and not list(
-        copy.glob(".partial/train.*/train/checkpoints/checkpoint-*/trainer_state.json")
+        copy.glob(".partial/train_after.*/train_after/checkpoints/checkpoint-*/trainer_state.json")
     ):
         pass
     assert running.poll() is None, "the run ended before it could be killed"
     running.kill()
     running.wait()
     seen = stages(copy)
-    assert seen["train"]["status"] == "running"
+    assert seen["train_after"]["status"] == "running"
     done = command(*words, "--num_train_epochs", "40", "--traceback")
     after = stages(copy)
     assert after["variants"]["started"] == seen["variants"]["started"]
-    assert after["train"]["status"] == "done"
+    assert after["train_after"]["status"] == "done"
     assert (copy / "model" / "model.safetensors").is_file()
-    steps = [entry["step"] for entry in after["train"]["result"]["history"] if "loss" in entry]
+    steps = [entry["step"] for entry in after["train_after"]["result"]["history"] if "loss" in entry]
     assert steps == sorted(set(steps))
     assert "(CCED): built-in" in done.stdout
 
@@ -233,8 +242,8 @@ def test_two_processes_give_the_same_losses(encoder, tmp_path):
     command(*words, *sizes, "--output_dir", both, processes=processes)
     counts = stages(one)["variants"]["result"]
     assert (counts["n_train"], counts["n_validation"], counts["n_audit"]) == (96, 11, 11)
-    assert stages(both)["train"]["result"]["processes"] == processes
-    assert stages(one)["train"]["result"]["processes"] == 1
+    assert stages(both)["train_after"]["result"]["processes"] == processes
+    assert stages(one)["train_after"]["result"]["processes"] == 1
     first, second = losses(one), losses(both)
     assert len(first) == len(second) == 21
     assert second[:20] == pytest.approx(first[:20], rel=1e-5)
@@ -253,7 +262,12 @@ def test_a_pushed_model_audits_to_the_same_numbers(finished, encoder, fake_hub: 
     )
     assert "Pushed to" in pushed
     assert not any(token.encode() in path.read_bytes() for path in copy.rglob("*") if path.is_file())
-    for stage in ("variants", "train", "control", "scores_after"):  # where it is pushed to changes no training
+    for stage in (
+        "variants",
+        "train_after",
+        "train_control",
+        "scores_after",
+    ):  # where it is pushed to changes no training
         assert stages(copy)[stage]["started"] == stages(out)[stage]["started"]
     assert "tester/fairer" in (copy / "model" / "README.md").read_text()
     files = fake_hub.files("tester/fairer")

@@ -64,7 +64,9 @@ def test_a_full_disk_stops_ccd_with_a_clear_error_and_loses_nothing(tmp_path):
 
     done = run()
     assert done.returncode == 0, done.stderr
-    kept = {path: path.read_bytes() for stage in ("train", "model") for path in sorted((out / stage).rglob("*.*"))}
+    kept = {
+        path: path.read_bytes() for stage in ("train_after", "model") for path in sorted((out / stage).rglob("*.*"))
+    }
     largest = max(map(len, kept.values()))
     done = run("--learning_rate", "1e-2", limit=largest // 2)
     assert done.returncode == 1

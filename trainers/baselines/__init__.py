@@ -10,18 +10,19 @@ if TYPE_CHECKING:
 
 #: Class of each method by what ``--methods`` calls it, in the order of the report.
 BASELINES: dict[str, str] = {
-    "ccd": "ccd:CCD",
-    "ccd-llm": "ccd_llm:CCDLLM",
-    "dpce": "dpce:DPCE",
-    "adept": "adept:ADEPTF",
-    "cda": "cda:CDA",
-    "dropout": "dropout:Dropout",
-    "continued": "continued:Continued",
-    "hard-debias": "hard_debias:HardDebias",
-    "sentence-debias": "sentence_debias:SentenceDebias",
-    "inlp": "inlp:INLP",
-    "leace": "leace:LEACE",
-    "random-directions": "sentence_debias:RandomDirections",
+    "control": "ccd.method:CCDControl",
+    "ccd": "ccd.method:CCD",
+    "ccd-llm": "baselines.ccd_llm:CCDLLM",
+    "dpce": "baselines.dpce:DPCE",
+    "adept": "baselines.adept:ADEPTF",
+    "cda": "baselines.cda:CDA",
+    "dropout": "baselines.dropout:Dropout",
+    "continued": "baselines.continued:Continued",
+    "hard-debias": "baselines.hard_debias:HardDebias",
+    "sentence-debias": "baselines.sentence_debias:SentenceDebias",
+    "inlp": "baselines.inlp:INLP",
+    "leace": "baselines.leace:LEACE",
+    "random-directions": "baselines.sentence_debias:RandomDirections",
 }
 
 
@@ -31,5 +32,5 @@ def baseline(name: str) -> Baseline:
     Raises:
         KeyError: there is none.
     """
-    found: Baseline = resolve_name(f"{__name__}.{BASELINES[name]}")()
+    found: Baseline = resolve_name(f"hf_fairness.trainers.{BASELINES[name]}")()
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import torch
@@ -85,7 +85,7 @@ class ADEPTF(HiddenStateMethod):
     prefix = "adept"
     title = "ADEPT-F (Yang et al. 2023)"
     about = "trained to have neutral words as near to the prototype of one group as of another (ADEPT-F)"
-    options = (*ADEPTSettings.__dataclass_fields__, "keep_dropout")
+    options = (*(each.name for each in fields(ADEPTSettings)), "keep_dropout")
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
         """See the parent.

@@ -33,6 +33,8 @@ class Baseline(ABC):
         control: the arm that it is held against beside the original: the same without what the method is for, or as
             near to that as there is; empty for none.
         is_control: whether it is such an arm, of which nothing is claimed.
+        needs: name of the method that must be trained before it, since it ends where that one did.
+        model: id or folder of a model that is measured as it is, where nothing is made.
     """
 
     name: ClassVar[str]
@@ -44,6 +46,8 @@ class Baseline(ABC):
     same_tokens: ClassVar[bool] = False
     control: ClassVar[str] = ""
     is_control: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
+    model: str | None = None
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:  # noqa: B027
         """Refuse a model, settings or groups that it cannot work with, before anything is trained.

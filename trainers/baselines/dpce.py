@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import torch
@@ -84,7 +84,7 @@ class DPCE(HiddenStateMethod):
     prefix = "dpce"
     title = "DPCE (Kaneko and Bollegala 2021)"
     about = "trained to have neutral words at right angles to the mean hidden states of the groups' words (DPCE)"
-    options = (*DPCESettings.__dataclass_fields__, "keep_dropout")
+    options = (*(each.name for each in fields(DPCESettings)), "keep_dropout")
 
     def check(self, encoder: TrainableEncoder, config: EncoderConfig, attribute: Attribute) -> None:
         """See the parent.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hf_fairness._processes import rows_shared
 from hf_fairness.erasure import LinearMap, RankError, append_eraser, save_eraser
 from hf_fairness.runs import discard
 from hf_fairness.trainers.baselines.base import Baseline, Given
@@ -33,14 +34,14 @@ class ErasingBaseline(Baseline):
         """The eraser, and what a reader wants to know of it."""
 
     def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
-        """Save the encoder with the eraser as its last layer, and the eraser as a file; on the first process."""
-        if not is_main_process():
-            return {}
-        eraser, told = self.erase(given)
-        encoder = given.copy()
-        append_eraser(encoder.model, eraser)
-        save_fitted(encoder, folder)
-        save_eraser(eraser, folder / ERASER_FILE)
+        """Save the encoder with the eraser as its last layer, and the eraser as a file; all processes encode."""
+        with rows_shared(cpu=given.config.use_cpu):
+            eraser, told = self.erase(given)
+        if is_main_process():
+            encoder = given.copy()
+            append_eraser(encoder.model, eraser)
+            save_fitted(encoder, folder)
+            save_eraser(eraser, folder / ERASER_FILE)
         return {"steps": 0, "n_train": len(given.rows), **told}
 
 

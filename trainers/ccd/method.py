@@ -1,14 +1,16 @@
-"""From a text data set and an encoder to a mitigated encoder with an honest card: content-conditional debiasing.
+"""Content-conditional debiasing of a sentence encoder: what it is to the commands that change one.
 
-The original, the mitigated model and the control (see :data:`CONTROL`) are audited alike.
+`hf-fairness ccd` measures the original, the model after CCD and the control (see :data:`CONTROL`) alike; in
+`hf-fairness compare` both are methods among others.
 
 Source: Deng et al. 2024, *LLM-Assisted Content Conditional Debiasing for Fair Text Embedding*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,13 @@ from datasets import Dataset
 from transformers.trainer_utils import IntervalStrategy
 
 from hf_fairness.attributes.model import NEUTRAL
-from hf_fairness.record import Arm
 from hf_fairness.runs import discard
+from hf_fairness.trainers.baselines.base import Baseline, Given
 from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
-from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
+from hf_fairness.trainers.experiment import run_experiment
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
-from hf_fairness.trainers.training.given import Given
 from hf_fairness.trainers.training.stopping import StopAt
 from hf_fairness.utils import is_main_process
 
@@ -48,16 +49,34 @@ class CCDArguments(EncoderArguments):
     )
 
 
-def run_ccd(
-    arguments: CCDArguments,
-    config: CCDConfig,
-    rows: Dataset,
-    *,
-    text_column: str | None = None,
-    variants: Mapping[str, Any] | None = None,
-    sts_pairs: Any = None,
-    **benchmarks: Any,
-) -> dict[str, Any]:
+class CCD(Baseline):
+    """Content-conditional debiasing, ours."""
+
+    name = "ccd"
+    control = "control"
+    title = "CCD (Deng et al. 2024)"
+    about = (
+        "trained with content-conditional debiasing (CCD, Deng et al. 2024) to keep equal distances between the "
+        "versions of a text about each group and its neutral version"
+    )
+    options = ("beta", "bias_weight", "rho", "keep_dropout", "card_examples")
+
+    def fit(self, given: Given, folder: Path) -> Mapping[str, Any]:
+        """Train it."""
+        return train_ccd(given, folder)
+
+
+class CCDControl(CCD):
+    """Its twin, which pulls at random; it ends where the kept checkpoint of CCD was."""
+
+    name = title = "control"
+    control = ""
+    is_control = True
+    needs = "ccd"
+    about = CONTROL
+
+
+def run_ccd(arguments: CCDArguments, config: CCDConfig, rows: Dataset, **data: Any) -> dict[str, Any]:
     """Audit an encoder, mitigate it with CCD, audit it again, and write report, card and model.
 
     Call it on every process of a distributed launch: see :func:`hf_fairness.trainers.experiment.run_experiment`.
@@ -66,13 +85,9 @@ def run_ccd(
         arguments: model, attribute and what to run; its file names are for the reader, see `rows`.
         config: settings of the training; ``config.output_dir`` holds all stages.
         rows: texts, or rows that hold variants already.
-        text_column: column of the texts; None when `rows` hold one text column per group and ``neutral``.
-        variants: sets of variants by name to measure CCED on, beside the one this package carries.
-        sts_pairs: rows with ``sentence1``, ``sentence2``, ``score``.
-        benchmarks: rows of ``crows_pairs``, ``stereoset`` and ``bias_ir``, as the functions of these names in
-            `hf_fairness.measure` take them; the first two need a model with a masked-language-model head. And
-            ``senteval`` and ``glue``: by name of a task its rows, as `hf_fairness.measure.read_transfer_task` takes
-            them; ``mteb``: names of its tasks, or tasks (objects of its ``AbsTask``).
+        data: what else it is measured with, see
+            :class:`hf_fairness.trainers.training.encoder_method.EncoderMethod`: ``text_column``, ``variants``,
+            ``sts_pairs``, ``crows_pairs``, ``stereoset``, ``bias_ir``, ``senteval``, ``glue``, ``mteb``.
 
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` does: the arms are ``before``, ``after`` and
@@ -82,11 +97,7 @@ def run_ccd(
         ValueError: bad data, or a model that is no encoder.
         RunLockedError: another run works in the same folder.
     """
-    given = {"rows": rows, "text_column": text_column, "variants": dict(variants or {}), "sts_pairs": sts_pairs}
-    if unknown := set(benchmarks) - {"crows_pairs", "stereoset", "bias_ir", "senteval", "glue", "mteb"}:
-        raise TypeError(f"run_ccd has no data called {', '.join(sorted(unknown))}.")
-    given |= benchmarks
-    return run_experiment(CCDMethod, arguments, config, **given)
+    return run_experiment(CCDMethod, arguments, config, rows=rows, **data)
 
 
 class CCDMethod(EncoderMethod):
@@ -94,51 +105,29 @@ class CCDMethod(EncoderMethod):
 
     command = "ccd"
     source = "CCD: content-conditional debiasing (Deng et al. 2024)"
-    what = (
-        "trained with content-conditional debiasing (CCD, Deng et al. 2024) to keep equal distances between the "
-        "versions of a text about each group and its neutral version."
-    )
     quoted = ("beta", "rho", "learning_rate", "num_train_epochs", "per_device_train_batch_size", "use_peft", "seed")
     config: CCDConfig
 
-    def arms(self) -> Sequence[Plan]:
-        """Before, control and after."""
-        before = Plan(Arm("before", "before", "original", self.base_name))
-        control = Plan(Arm("control", "control", "control", CONTROL), needs=("after",))
-        after = Plan(Arm("after", "after", "method", self.model_name), against=("before", "control"))
-        return [before, *([control] if self.arguments.control else []), after]
-
-    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
-        """The original, or a training on all processes; the control ends where the kept checkpoint of CCD was."""
-        if name == "before":
-            return self.untouched(name)
-        stop = fitted["after"].training["kept_step"] if name == "control" else None
-        stage = "train" if stop is None else "control"
-
-        def work(folder: Path) -> dict[str, Any]:
-            return self._train(folder, stop)
-
-        inputs = [self.base_key, self.run.key("variants"), self.settings, stop]
-        return self.trained(name, stage, work, inputs=inputs, version=3, keep_partial=True)
-
-    def _train(self, folder: Path, stop: int | None) -> dict[str, Any]:
-        return train_ccd(self.given, folder, stop=stop)
+    @cached_property
+    def changes(self) -> Mapping[str, Baseline]:
+        """CCD, and its control."""
+        return self.with_control(CCD(), CCDControl())
 
 
-def train_ccd(given: Given, folder: Path, *, stop: int | None = None) -> dict[str, Any]:
+def train_ccd(given: Given, folder: Path) -> dict[str, Any]:
     """Train a copy of an encoder with CCD and save it as ``folder / "model"``; a killed training goes on.
 
     Args:
         given: the encoder, rows, groups and settings; trainings on the same rows share what the original says of them.
+            With ``stop`` it is the control, which pulls at random instead of to 0, and ends at that step.
         folder: of its own.
-        stop: number of steps of the control, which pulls at random instead of to 0; None trains CCD.
 
     Returns:
         What :meth:`CCDTrainer.describe_run` does, the validation losses, ``kept_step``, ``seconds`` and ``history``.
     """
     own = given.settings(folder)
     own.group_columns, own.neutral_column = list(given.groups), NEUTRAL
-    callbacks = []
+    callbacks, stop = [], given.stop
     if stop is not None:
         # It ends at a given step: nothing is chosen by how far it is from its targets, so it is not validated.
         own.random_gaps, own.load_best_model_at_end, own.eval_strategy = True, False, IntervalStrategy.NO

@@ -39,7 +39,7 @@ class CompareArguments(EncoderArguments):
     methods: list[str] | None = field(
         default=None,
         metadata={
-            "help": f"Methods to compare, of {', '.join((ORIGINAL, CONTROL, *BASELINES))}; default: all that the model "
+            "help": f"Methods to compare, of {', '.join((ORIGINAL, *BASELINES))}; default: all that the model "
             f"and what is installed allow. `{ORIGINAL}`, the model as it is, is always there."
         },
     )
@@ -62,7 +62,8 @@ class CompareArguments(EncoderArguments):
             ValueError: says which option has what, and what it takes.
         """
         super().__post_init__()
-        known, named = (ORIGINAL, CONTROL, *BASELINES), self.methods or []
+        known, named = (ORIGINAL, *BASELINES), self.methods or []
+        publishable = [name for name in self.changing if name != CONTROL]
         refuse_any(
             {
                 **{
@@ -79,8 +80,8 @@ class CompareArguments(EncoderArguments):
                 },
                 f"--methods {' '.join(named)} compares nothing: name a method, or further models behind the "
                 "first one's name.": not self.changing and not self.models,
-                f"--publish is {self.publish!r}, expected one of {', '.join(self.changing) or 'none'}.": (
-                    self.publish is not None and self.publish not in self.changing
+                f"--publish is {self.publish!r}, expected one of {', '.join(publishable) or 'none'}.": (
+                    self.publish is not None and self.publish not in publishable
                 ),
                 f"--utility_margin is {self.utility_margin}, expected 0 to below 1.": (
                     not 0.0 <= self.utility_margin < 1.0
@@ -90,13 +91,9 @@ class CompareArguments(EncoderArguments):
 
     @property
     def changing(self) -> list[str]:
-        """The methods that change the model, in the order in which they were named."""
-        return list(BASELINES) if self.methods is None else [n for n in self.methods if n not in (ORIGINAL, CONTROL)]
-
-    @property
-    def with_control(self) -> bool:
-        """Whether the twin of CCD is trained where CCD is."""
-        return self.control and (self.methods is None or CONTROL in self.methods)
+        """The methods that change the model, the twin of CCD first, then as they were named."""
+        named = list(BASELINES) if self.methods is None else sorted(self.methods, key=lambda name: name != CONTROL)
+        return [name for name in named if name != ORIGINAL and (self.control or name != CONTROL)]
 
 
 @dataclass

@@ -279,9 +279,8 @@ class RefineMethod(OpenedEncoder):
                 return {**counts, **made}
             return {**counts, **train_encoder(self.opened, self.config, rows, columns, len(names), folder)}
 
-        stage = f"train_{name}".replace(".", "_")
         inputs = [self.base_key, self.opened_as, self.run.key("rows"), how, self.settings]
-        return self.trained(name, stage, work, inputs=inputs, keep_partial=a.bilstm)
+        return self.trained(name, work, inputs=inputs, keep_partial=a.bilstm)
 
     def corpus(self, name: str) -> tuple[Dataset, dict[str, Any]]:
         """The rows that an arm is trained on, and what was changed in them."""

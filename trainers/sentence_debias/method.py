@@ -5,31 +5,28 @@ Source: Liang et al. 2020, *Towards Debiasing Sentence Representations*.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import Any, ClassVar
 
 from datasets import Dataset
 
-from hf_fairness._processes import rows_shared
-from hf_fairness.erasure import Projection, with_eraser
-from hf_fairness.record import Arm
-from hf_fairness.trainers.baselines.sentence_debias import fitted_directions, told_of
-from hf_fairness.trainers.experiment import Fitted, Plan, run_experiment
+from hf_fairness.trainers.baselines.base import Baseline
+from hf_fairness.trainers.baselines.sentence_debias import RandomDirections, SentenceDebias
+from hf_fairness.trainers.experiment import run_experiment
 from hf_fairness.trainers.training.encoder import EncoderConfig
 from hf_fairness.trainers.training.encoder_method import EncoderArguments, EncoderMethod
 from hf_fairness.trainers.training.settings import TRAINING, refuse
-from hf_fairness.utils import is_main_process
-
-CONTROL = "as many directions are removed as by the method, drawn at random"
 
 
 @dataclass(kw_only=True)
 class SentenceDebiasArguments(EncoderArguments):
     """What `hf-fairness sentence-debias` is told beside its settings."""
 
-    control: bool = field(default=True, metadata={"help": f"Also measure the control: {CONTROL}."})
+    control: bool = field(
+        default=True, metadata={"help": "Also measure the control: as many directions, drawn at random, are removed."}
+    )
 
 
 @dataclass
@@ -56,8 +53,7 @@ def run_sentence_debias(
         arguments: model, attribute and what to run.
         config: number of directions; ``config.output_dir`` holds all stages.
         rows: texts, or rows that hold variants already.
-        data: ``text_column``, ``variants``, ``sts_pairs``, ``bias_ir``, ``senteval``, ``glue``; see
-            :func:`hf_fairness.trainers.run_ccd`.
+        data: see :func:`hf_fairness.trainers.run_ccd`.
 
     Returns:
         What :func:`hf_fairness.trainers.experiment.run_experiment` does.
@@ -65,8 +61,7 @@ def run_sentence_debias(
     Raises:
         ValueError: bad data, or more directions than the groups differ in.
     """
-    given = {"text_column": None, "sts_pairs": None, **data, "variants": dict(data.get("variants") or {})}
-    return run_experiment(SentenceDebiasMethod, arguments, config, rows=rows, **given)
+    return run_experiment(SentenceDebiasMethod, arguments, config, rows=rows, **data)
 
 
 class SentenceDebiasMethod(EncoderMethod):
@@ -74,40 +69,10 @@ class SentenceDebiasMethod(EncoderMethod):
 
     command = "sentence-debias"
     source = "SentenceDebias: a projection of sentence embeddings (Liang et al. 2020)"
-    what = (
-        "followed by a layer that takes out the directions in which versions of a text about each group differ "
-        "(SentenceDebias, Liang et al. 2020)."
-    )
-    same_tokens = "the layer comes after the pooling, so that what a language model says of tokens is as before"
     quoted = ("n_directions", "seed")
     config: SentenceDebiasConfig
 
-    def arms(self) -> Sequence[Plan]:
-        """Before, control and after."""
-        before = Plan(Arm("before", "before", "original", self.base_name))
-        control = Plan(Arm("control", "control", "control", CONTROL))
-        after = Plan(Arm("after", "after", "method", self.model_name), against=("before", "control"))
-        return [before, *([control] if self.arguments.control else []), after]
-
-    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
-        """Fit the projection, or draw one, and save the model with it."""
-        if name == "before":
-            return self.untouched(name)
-        k, stage = self.config.n_directions, "project" if name == "after" else "control"
-
-        def work(folder: Path) -> dict[str, Any]:
-            given = self.given
-            with rows_shared(cpu=self.config.use_cpu):
-                projection = fitted_directions(given, k, option="n_directions")
-            if name == "control":
-                projection = Projection.random(k, projection.width, self.seed)
-            told = {"n_train": len(given.rows), **told_of(projection)}
-            if not is_main_process():
-                return told
-            model = with_eraser(self.opened.model, projection)
-            model.model_card_data.base_model, model.model_card_data.first_save = self.base_id, False
-            model.save(str(folder / "model"))
-            return told
-
-        inputs = [self.base_key, self.opened_as, self.run.key("variants"), k, self.seed if name == "control" else None]
-        return self.trained(name, stage, work, inputs=inputs)
+    @cached_property
+    def changes(self) -> Mapping[str, Baseline]:
+        """The projection, and as many directions drawn at random."""
+        return self.with_control(SentenceDebias("n_directions"), RandomDirections("n_directions"))

@@ -1,15 +1,16 @@
-"""What methods share that change a sentence encoder with variants of texts: their rows, their audits, their card.
+"""Encoders that are made of one: every way to change it is an arm, on the same rows, measured alike.
 
 Rows become variants (male, female, neutral ... of every text) in three parts: rows to train on, rows that choose, rows
-for the audits alone. The original, the changed model and the control are audited alike. Within a process the original
-is opened once, and encodes each text of the audits once.
+for the audits alone. A subclass says which changes there are (:class:`hf_fairness.trainers.baselines.base.Baseline`):
+one and its control, or as many as are to be compared. Within a process the original is opened once, and encodes each
+text of the audits once.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,21 +28,22 @@ from hf_fairness.arguments import (
 from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.augment import GroupVariants, summarize
-from hf_fairness.encoders import RememberingEncoder, as_encoder
-from hf_fairness.measure.audit import audit, built_in_variants
+from hf_fairness.encoders import BaseEncoder, RememberingEncoder, as_encoder
+from hf_fairness.measure.audit import AuditResult, audit, built_in_variants
 from hf_fairness.measure.held_out import frames_of, split_frames
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_language_model
 from hf_fairness.measure.variants import CLUSTER_COLUMN, Variants, read_variants
 from hf_fairness.publishing import CARD, Artefact
-from hf_fairness.record import Measure, Record
+from hf_fairness.record import Arm, Measure, Record
 from hf_fairness.report import card_metadata
 from hf_fairness.report.artefact_card import LOAD_ENCODER, About, from_record
 from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_measures, audit_told
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
 from hf_fairness.runs import content_key
-from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Scored
+from hf_fairness.trainers.baselines.base import Baseline
+from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
 from hf_fairness.trainers.training.given import SOURCE, Given
@@ -51,6 +53,15 @@ from hf_fairness.trainers.training.utility import FineTuned, Mteb, Transfer, Uti
 
 logger = logging.getLogger(__name__)
 
+#: The original, as an arm.
+BEFORE = "before"
+#: What a run can be given, by name.
+DATA = (
+    *("rows", "text_column", "variants", "sts_pairs", "crows_pairs", "stereoset", "bias_ir"),
+    *("senteval", "glue", "mteb"),
+)
+#: Settings that are no method's own.
+_OF_EVERY_TRAINING = frozenset(each.name for each in fields(EncoderConfig))
 #: Name of the set of variants that the data themselves give: rows of frames that no training and no choice has seen.
 HELD_OUT = "held-out rows"
 #: Parts of the data that are kept from training, in the order in which they are drawn.
@@ -91,17 +102,6 @@ class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, 
         default=None,
         metadata={"help": "Train on the first so many rows that hold attribute terms; default: all."},
     )
-    name: str | None = field(
-        default=None,
-        metadata={"help": "How the report calls what was made; default: the names of model and command."},
-    )
-    show_texts: int = field(
-        default=0,
-        metadata={
-            "help": "Show so many texts of yours with the largest gap between groups in the report (not in the model's "
-            "card). Reports are files that people send on: default none."
-        },
-    )
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything."""
@@ -114,15 +114,15 @@ class EncoderArguments(ExperimentArguments, AuditArguments, BenchmarkArguments, 
 
 
 class OpenedEncoder(Method):
-    """A method that trains an encoder: the one it begins with, opened once, and the card of what comes out.
-
-    Attributes:
-        what: what it did, for the card: "trained with ... to ...".
-    """
+    """A method that trains an encoder: the one it begins with, opened once, and the card of what comes out."""
 
     limits: ClassVar[tuple[str, ...]] = LIMITS
     measured_by_all = True
-    what: ClassVar[str]
+
+    @property
+    def what(self) -> str:
+        """What was done, for the card: "trained with ... to ..."."""
+        raise NotImplementedError
 
     @cached_property
     def attribute(self) -> Any:
@@ -191,38 +191,124 @@ class OpenedEncoder(Method):
 
 
 class EncoderMethod(OpenedEncoder):
-    """A method that changes an encoder with variants of texts. A subclass says its arms and fits them.
+    """Changes of one encoder with variants of texts, each an arm beside the original, which is called ``before``.
 
-    ``before`` is among them.
+    A subclass names them in ``changes``.
+
+    Args:
+        data: ``rows``: texts, or rows that hold variants already; ``text_column``: column of the texts, None when the
+            rows hold one text column per group and ``neutral``; ``variants``: sets of variants by name to measure CCED
+            on, beside the one this package carries; ``sts_pairs``: rows with ``sentence1``, ``sentence2``, ``score``.
+            Rows of ``crows_pairs``, ``stereoset`` and ``bias_ir``, as the functions of these names in
+            `hf_fairness.measure` take them; the first two need a model with a masked-language-model head. ``senteval``
+            and ``glue``: by name of a task its rows, as `hf_fairness.measure.read_transfer_task` takes them; ``mteb``:
+            names of its tasks, or tasks (objects of its ``AbsTask``).
 
     Attributes:
         main: the arm that the report is about.
-        same_tokens: why a language-model head would say of tokens what it said before; empty where it would not.
+        in_pairs: whether every arm is compared item by item with those that it is held against, or with the original
+            alone; the others are compared by their intervals then.
     """
 
-    same_tokens: ClassVar[str] = ""
     main: str = "after"
+    in_pairs: ClassVar[bool] = False
     arguments: EncoderArguments
     config: EncoderConfig
 
-    @cached_property
-    def _open(self) -> dict[str, Any]:
-        """Models of the arm that is being measured."""
-        return {}
+    def __init__(self, run: Any, arguments: Any, config: Any, data: Mapping[str, Any], *given: Any) -> None:
+        if unknown := set(data) - set(DATA):
+            raise TypeError(f"{self.command} has no data called {', '.join(sorted(unknown))}.")
+        data = {"text_column": None, "sts_pairs": None, **data, "variants": dict(data.get("variants") or {})}
+        super().__init__(run, arguments, config, data, *given)
+        self.fitted: dict[str, Fitted] = {}
+        self._open: dict[str, Any] = {}  # models of the arm that is at hand
+
+    @property
+    def changes(self) -> Mapping[str, Baseline]:
+        """What is made of the original, by name of the arm, in the order of the report."""
+        raise NotImplementedError
+
+    def with_control(self, method: Baseline, control: Baseline) -> dict[str, Baseline]:
+        """One method and its control, where that is wanted."""
+        return {**({"control": control} if self.arguments.control else {}), "after": method}
+
+    @property
+    def what(self) -> str:
+        """What the method of the report did."""
+        return f"{self.changes[self.main].about}." if self.main in self.changes else ""
+
+    def needed(self, change: Baseline) -> tuple[str, ...]:
+        """The arm that must be there before another one, if any."""
+        return tuple(name for name, each in self.changes.items() if each.name == change.needs)
+
+    def arms(self) -> Sequence[Plan]:
+        """Before, control and after."""
+        plans = [Plan(Arm(BEFORE, BEFORE, "original", self.base_name))]
+        for name, change in self.changes.items():
+            if change.is_control:
+                plans.append(Plan(Arm(name, name, "control", change.about), self.needed(change)))
+            else:
+                others = tuple(each for each in self.changes if each != name)
+                plans.append(Plan(Arm(name, name, "method", self.model_name), against=(BEFORE, *others)))
+        return plans
+
+    def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
+        """The original, a model as it is, or what a change makes of the original."""
+        self.fitted[name] = self.untouched(name) if name == BEFORE else self._changed(name, fitted)
+        return self.fitted[name]
+
+    def _changed(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
+        change = self.changes[name]
+        if change.model is not None:
+            model = change.model
+            return Fitted(name, [self.once(f"key of {model}", lambda: source_key(model))], model)
+        stop = next((fitted[each].training["kept_step"] for each in self.needed(change)), None)
+        shared = {key: value for key, value in self.settings.items() if key in _OF_EVERY_TRAINING}
+        inputs = [
+            *(self.base_key, self.opened_as, self.run.key("variants"), stop, type(change).__qualname__),
+            *({option: getattr(self.config, option) for option in change.options}, change.files(self.config)),
+            *([shared] if change.trains else []),
+            *([self.seed] if change.seeded else []),
+        ]
+
+        def work(folder: Path) -> dict[str, Any]:
+            return self.make(change, replace(self.given, stop=stop), folder)
+
+        return self.trained(name, work, inputs=inputs, keep_partial=True)
+
+    def make(self, change: Baseline, given: Given, folder: Path) -> dict[str, Any]:
+        """Change the encoder; returns how that was done."""
+        return dict(change.fit(given, folder))
 
     def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
-        """All sets, which share the opened model."""
+        """All sets that the arm can be asked, which share the opened model."""
+        of_tokens = [each for each in sets if isinstance(each, Benchmark) and each.items.needs_head]
+        if of_tokens and not self.speaks(fitted):
+            sets = [each for each in sets if each not in of_tokens]
         try:
             return super().measure(fitted, sets, folder)
         finally:
             self._open.clear()
 
+    def speaks(self, fitted: Fitted) -> bool:
+        """Whether an arm has a masked-language-model head that says something of its own."""
+        change = self.changes.get(fitted.name)
+        if change is not None and change.model is not None:
+            try:
+                self.language_model(fitted)
+            except (ValueError, TypeError, OSError):
+                logger.warning(
+                    "%s has no masked-language-model head: CrowS-Pairs and StereoSet leave it out.", fitted.name
+                )
+                return False
+        return change is None or not change.same_tokens
+
     def encoder(self, fitted: Fitted) -> RememberingEncoder:
-        """An arm as an encoder: the original, or what opens from the very folder that is published."""
+        """An arm as an encoder. Its vectors stay for the comparisons, the model does not."""
         if fitted.model is None:
             return self.original
-        opening = partial(as_encoder, str(fitted.model), device=str(self.config.device), show_progress=False)
-        return self.once("encoder", lambda: RememberingEncoder(opening()), self._open)
+        closed = _Closed(str(fitted.model), str(self.config.device), self._open)
+        return self.once(f"vectors {content_key(fitted.key)}", lambda: RememberingEncoder(closed))
 
     def language_model(self, fitted: Fitted) -> Any:
         """An arm as a masked language model: its encoder under the original head."""
@@ -265,22 +351,25 @@ class EncoderMethod(OpenedEncoder):
 
     def unasked(self) -> dict[str, str]:
         """Benchmarks that were given and cannot be measured, with the reason."""
-        of_tokens = [items for items in self.benchmarks if items.needs_head]
-        if not of_tokens:
-            return {}
-        why = self.same_tokens
-        if not why and self.opened.head is None:
+        of_tokens, why = [items.title for items in self.benchmarks if items.needs_head], ""
+        if of_tokens and all(change.same_tokens for change in self.changes.values()):
+            why = (
+                "only embeddings of whole texts are changed, so that what a language model says of tokens is as before"
+            )
+        elif of_tokens and self.opened.head is None:
             why = (
                 f"{self.base_name} holds no masked-language-model head (or --keep_mlm_head false left it out), and the "
                 "encoder alone says nothing of how likely a sentence is"
             )
-        return {items.title: why for items in of_tokens} if why else {}
+        return dict.fromkeys(of_tokens, why) if why else {}
 
     def prepare(self) -> None:
         """Rows with one text per group and a neutral one, saved in parts; and how many are in each."""
         rows, column, given = self.data["rows"], self.data["text_column"], self.data["variants"]
         for title, why in self.unasked().items():
             logger.warning("%s is not measured: %s.", title, why)
+        for change in self.changes.values():
+            change.check(self.opened, self.config, self.attribute)
         if self.utility_tasks.fine_tuned:
             check_encoder(self.opened.model)
 
@@ -430,7 +519,7 @@ class EncoderMethod(OpenedEncoder):
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures of the embeddings before and after, the losses, and texts where they were asked for."""
-        arms = {"before": "before", "after": self.main}
+        arms = {"before": BEFORE, "after": self.main}
         folders = (self.run.folder(f"scores_{arm}") for arm in arms.values())
         drawn = pictures(*(unpack_arrays((folder / _EMBEDDINGS).read_bytes()) for folder in folders))
         sides = {s: {**found.results["audit"][arm], "projection": drawn.get(s)} for s, arm in arms.items()}
@@ -490,19 +579,25 @@ class Audit(EvalSet):
         """The texts with the largest gaps are those of the changed model."""
         return [self.key, self.method.arguments.show_texts if arm == self.method.main else 0]
 
-    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
-        """The audit of the original, or of the very folder that is published, beside the original."""
-        method, original = self.method, fitted.model is None
-        found = audit(
+    def audit(self, fitted: Fitted, reference: BaseEncoder | None, **more: Any) -> AuditResult:
+        """An arm audited beside another encoder, on all texts."""
+        method = self.method
+        return audit(
             method.encoder(fitted),
-            reference=None if original else method.original,
+            reference=reference,
             attribute=method.attribute,
             variants=self.variants,
             sts_pairs=method.data["sts_pairs"],
             device=str(method.config.device),
-            n_texts=method.arguments.show_texts if fitted.name == method.main else 0,
             **self.resamples,
+            **more,
         )
+
+    def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
+        """The audit of the original, or of the very folder that is published, beside the original."""
+        method, original = self.method, fitted.model is None
+        n_texts = method.arguments.show_texts if fitted.name == method.main else 0
+        found = self.audit(fitted, None if original else method.original, n_texts=n_texts)
         arrays: dict[str, Any] = dict(next(iter(found.embeddings.values())))
         np.savez(folder / _EMBEDDINGS, **arrays)
         return {**found.report, "model": method.base_name if original else method.model_name}
@@ -512,12 +607,30 @@ class Audit(EvalSet):
         yield from audit_measures(results)
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
-        """What changed since the original; the control is compared by the intervals."""
-        return audit_changes(one.result) if other.arm == "before" else {}
+        """What changed since the original, as it was audited; beside another arm, by an audit that refers to that."""
+        if other.arm == BEFORE or not self.method.in_pairs:
+            return audit_changes(one.result) if other.arm == BEFORE else {}
+        ours, theirs = (self.method.fitted[each.arm] for each in (one, other))
+        return audit_changes(self.audit(ours, self.method.encoder(theirs), probes=False).report)
 
     def id(self, key: str) -> str:
         """The changes come by id."""
         return key
+
+
+class _Closed(BaseEncoder):
+    """An encoder that is opened when it is asked for something; of all that share a drawer the last one stays open."""
+
+    shares = False
+
+    def __init__(self, model: str, device: str, drawer: dict[str, Any]) -> None:
+        self.name, self.device, self.drawer = model, device, drawer
+
+    def _encode(self, texts: list[str]) -> Any:
+        if self.name not in self.drawer:
+            self.drawer.clear()
+            self.drawer[self.name] = as_encoder(self.name, device=self.device, show_progress=False)
+        return self.drawer[self.name].encode(texts)
 
 
 def _content(data: Any) -> Any:

@@ -32,6 +32,7 @@ class Given:
         config: settings of the run, with the seed of this trial; its ``output_dir`` is not the method's to write to.
         rows_key: what stands for model and rows among the keys of ``shared``.
         shared: what trainings of this process may share in memory.
+        stop: the step at which a training ends whose twin kept the weights of that step; None for all others.
         base_name: the model, as a reader knows it; ``base_id``: its id on the Hub, where it has one.
     """
 
@@ -44,6 +45,7 @@ class Given:
     config: Any
     rows_key: str = ""
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    stop: int | None = None
     base_name: str = "model"
     base_id: str | None = None
 

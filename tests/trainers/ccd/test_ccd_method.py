@@ -117,8 +117,8 @@ def test_audits_see_neither_training_nor_validation_rows(run, strategy):
     kept = load_from_disk(out / "variants" / "train")
     assert set(kept["source_text"]) <= set(rows()["text"])
     assert all(row["source_text"] in [row[group] for group in result["arms"]["after"]["group_columns"]] for row in kept)
-    assert stages["train"]["n_train"] == len(texts["train"])
-    assert stages["train"]["n_eval"] == len(texts.get("validation", []))
+    assert stages["train_after"]["n_train"] == len(texts["train"])
+    assert stages["train_after"]["n_eval"] == len(texts.get("validation", []))
     held = result["results"]["audit"]["after"]["cced"]["held-out rows"]
     assert (held["n"], held["meta"]["n_clusters"]) == (len(texts["audit"]), len(set(frames_of(texts["audit"]))))
     assert result["data"]["n_audit"] == len(texts["audit"])
@@ -160,7 +160,7 @@ def weights(folder):
 @pytest.mark.whole
 def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
     _, stages, out = run(num_train_epochs=4)
-    trained, control = stages["train"], stages["control"]
+    trained, control = stages["train_after"], stages["train_control"]
     differs = {key for key in control if trained[key] != control[key]}
     assert differs == {"random_gaps", "history", "seconds"}
     assert trained["dropout"] is control["dropout"] is False
@@ -276,7 +276,7 @@ def test_named_columns_and_leftover_ones(run, caplog):
     named = {"group_columns": [f"x_{who.lower()}" for who in WHO], "neutral_column": "plain", "max_steps": 2}
     with caplog.at_level(logging.INFO, logger="hf_fairness.measure.variants"):
         result, stages, _ = run(Dataset.from_dict(triples), column=None, arguments={"control": False}, **named)
-    assert stages["train"]["group_columns"] == named["group_columns"]
+    assert stages["train_after"]["group_columns"] == named["group_columns"]
     assert sorted(result["results"]["audit"]["after"]["cced"]["held-out rows"]["distance"]) == sorted(
         named["group_columns"]
     )
@@ -284,5 +284,5 @@ def test_named_columns_and_leftover_ones(run, caplog):
     assert "ignored: label, headline" in caplog.text
     assert np.isfinite(result["results"]["audit"]["after"]["cced"]["held-out rows"]["cced"])
     assert torch.isfinite(
-        torch.tensor([entry["loss"] for entry in stages["train"]["history"] if "loss" in entry])
+        torch.tensor([entry["loss"] for entry in stages["train_after"]["history"] if "loss" in entry])
     ).all()

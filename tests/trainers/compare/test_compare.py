@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
 from hf_fairness.cli import command, main
 from hf_fairness.record import Record
-from hf_fairness.trainers import CompareArguments
+from hf_fairness.trainers import CompareArguments, CompareConfig
+from hf_fairness.trainers.baselines import BASELINES, baseline
+from hf_fairness.trainers.training.encoder import EncoderConfig
 from hf_fairness.trainers.training.stopping import DivergedError
 from support.ccd_case import make_encoder
 
@@ -81,7 +84,7 @@ def test_the_paired_interval_against_the_control_is_that_of_the_audit_with_it_fo
 
     out, result, _, _ = run
     rows = {"held-out rows": load_from_disk(out / "variants" / "audit")}
-    models = (str(out / f"fit_{name}" / "model") for name in ("ccd", "control"))
+    models = (str(out / f"train_{name}" / "model") for name in ("ccd", "control"))
     ours, theirs = models
     found = audit(ours, reference=theirs, variants=rows, probes=False, n_bootstrap=20, n_samples=50, device="cpu")
     gap = result["comparisons"]["audit"]["ccd - control"]["cced/held-out rows/cced"]
@@ -166,7 +169,7 @@ def test_without_names_all_methods_that_can_work_are_compared_and_the_others_are
 def test_every_model_opens_with_sentence_transformers_alone(every):
     from sentence_transformers import SentenceTransformer
 
-    folders = sorted(every["model"].parent.glob("fit_*/model"))
+    folders = sorted(every["model"].parent.glob("train_*/model"))
     assert len(folders) == len(every["record"].arms) - 1
     for folder in folders:
         vectors = SentenceTransformer(str(folder), device="cpu").encode(["She sings.", "He sings."])
@@ -185,7 +188,7 @@ def test_a_further_model_that_is_none_is_refused_before_anything_is_trained(enco
     words = [encoder, str(tmp_path / "empty"), *METHODS, *WORDS, *TRAINING, "--output_dir", str(tmp_path / "o")]
     with pytest.raises((ValueError, OSError), match="empty"):
         command("compare")(words)
-    assert not list((tmp_path / "o").glob("fit_*"))
+    assert not list((tmp_path / "o").glob("train_*"))
 
 
 FAILING = ["--methods", "none", "inlp", "leace", "random-directions"]
@@ -236,7 +239,7 @@ def test_the_next_run_goes_on_with_what_failed(failing):
     out = after["model"].parent
     assert "left_out" not in after
     assert {arm.name for arm in after["record"].arms} == {"before", "inlp", "leace", "random-directions"}
-    kept = ("variants", "fit_random-directions", "fit_leace", "scores_before")
+    kept = ("variants", "train_random-directions", "train_leace", "scores_before")
     assert {name: stages(out)[name] for name in kept} == {name: failing["started"][name] for name in kept}
 
 
@@ -269,18 +272,19 @@ def test_what_is_a_methods_own_fault_is_told():
 
 def bench(processes: int = 1, **given):
     """A comparison of which nothing is opened."""
-    from hf_fairness.trainers.baselines import baseline
-    from hf_fairness.trainers.compare.method import CompareMethod
+    from hf_fairness.trainers.compare.method import CompareMethod, Published
 
     told = {"methods": ["leace", "inlp"], "models": ["other"], **given}
     arguments = CompareArguments(model_name_or_path="m", **told)
     found = CompareMethod(None, arguments, SimpleNamespace(world_size=processes, push_to_hub=False), {}, {}, 0)
-    found._checked = {name: baseline(name) for name in told["methods"]}, {}
+    further = {name: Published(name, name) for name in told["models"] or []}
+    found._checked = {name: baseline(name) for name in told["methods"]} | further, {}
     return found
 
 
 def test_what_another_method_reads_makes_none_train_anew():
-    from hf_fairness.trainers.baselines import BASELINES, baseline
-
+    """The stage of a method depends on its own options and on the settings of every training."""
     options = {option for name in BASELINES for option in baseline(name).options}
-    assert bench()._options == bench(methods=["inlp"])._options == options
+    assert options
+    assert not options & {each.name for each in fields(EncoderConfig)}
+    assert options <= {each.name for each in fields(CompareConfig)}
