@@ -34,7 +34,6 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import torch
-from transformers import TrainingArguments
 
 from hf_fairness._processes import refuse_engines, rows_shared
 from hf_fairness.arguments import (
@@ -67,6 +66,7 @@ from hf_fairness.report.text import format_value, shown_name, shown_settings
 from hf_fairness.runs import Run, atomic_write_json, atomic_write_text
 from hf_fairness.scores.meta import describe
 from hf_fairness.scores.statistics import mean_interval
+from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
 from hf_fairness.trainers.training.settings import training_settings
 from hf_fairness.utils import is_main_process, package_versions
 
@@ -79,9 +79,12 @@ MEANS = (
     "Numbers are means over {n} seeds. Their intervals cover other seeds and other items alike, also where a sentence "
     "below speaks of items alone; texts, pictures and the model are those of the first seed."
 )
-SCORES, COMPARISONS = "scores.json", "comparisons.json"
+SCORES = "scores.json"
 #: Arguments that say where and how something is shown, not what is found.
 SHOWN_ELSEWHERE = ("resume", "name", "show_texts", "output_dir")
+#: Settings that ``--sweep`` cannot vary: those of a run, and all that say which data are read.
+_NOT_SWEPT = ("seed", "n_seeds", "resume", "control", "license", "sweep", "demo", *SHOWN_ELSEWHERE)
+_OF_DATA = (DataArguments, HeldOutArguments, LabelArguments, BenchmarkArguments, UtilityArguments)
 #: What no folder of a model needs: a pickle with paths of this machine, and the card, which is written anew.
 PRIVATE = ("training_args.bin", CARD)
 #: Entries of a result that differ between equal runs.
@@ -162,8 +165,20 @@ class EvalSet:
         return self.key
 
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
-        """Named numbers of a model, JSON-able; per-item arrays go into the folder, under names of the set's own."""
+        """Named numbers of a model, JSON-able; what paired comparisons need goes into the folder, see :meth:`keep`."""
         raise NotImplementedError
+
+    @property
+    def _file(self) -> str:
+        return f"{re.sub(r'[^a-zA-Z0-9-]', '_', self.name)}.npz"
+
+    def keep(self, folder: Path, **arrays: Any) -> None:
+        """Leave arrays of an arm, an entry per item, for paired comparisons."""
+        (folder / self._file).write_bytes(pack_arrays(arrays))
+
+    def kept(self, scored: Scored) -> dict[str, Any]:
+        """The arrays that an arm left."""
+        return unpack_arrays((scored.folder / self._file).read_bytes())
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """By key what a paired comparison found: ``difference_ci95`` and ``p_value`` (or ``p_value_holm``)."""
@@ -172,15 +187,14 @@ class EvalSet:
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
         """The set's part of the record, from its result by arm."""
         n = next((size for each in results.values() if (size := number(each, "n")) is not None), None)
-        yield from read_measures(
-            results,
-            self.declared,
-            path=self.path,
-            set_name=self.name,
-            set_title=self.title,
-            part=self.part,
-            sample="" if n is None else f"{int(n):,} rows",
-        )
+        about = {"path": self.path, "set_name": self.name, "set_title": self.title, "part": self.part}
+        about["sample"] = "" if n is None else f"{int(n):,} rows"
+        for key, what in self.declared.items():
+            yield from read_measures(results, {key: what}, **{**about, **self.told(key)})
+
+    def told(self, key: str) -> Mapping[str, Any]:
+        """What the measure of a key says of itself otherwise: arguments of `hf_fairness.record.read_measures`."""
+        return {}
 
     def id(self, key: str) -> str:
         """Id of the measure that a key of :meth:`compare` is about."""
@@ -209,6 +223,11 @@ class Found:
     def arm(self, role: str) -> str | None:
         """Name of the arm of a role."""
         return next((name for name, plan in self.plans.items() if plan.arm.role == role), None)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Which arms are compared."""
+        return [(name, other) for name, plan in self.plans.items() for other in plan.against if other in self.plans]
 
 
 class Method:
@@ -298,10 +317,7 @@ class Method:
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 
     def leave_out(self, name: str, error: Exception, step: Literal["fit", "measure"]) -> str:
-        """What is said of an arm that could not be made or measured, where the others go on; else the error is raised.
-
-        They begin again without it, and take what is finished from its stages.
-        """
+        """What is said of an arm that could not be made or measured, where the others go on; or the error is raised."""
         raise error
 
     def sets(self) -> Sequence[EvalSet]:
@@ -416,34 +432,12 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
         raise ValueError(f"--sweep: two of the values are called alike, of {', '.join(labels[1:])}.")
     asked = {**asdict(arguments), "training": training_settings(config) if hasattr(config, "to_dict") else {}}
     with Run(str(output_dir), asked, resume=arguments.resume) as run:
-        shared: dict[str, Any] = {}
-        left_out: dict[str, dict[str, str]] = {}  # by trial; seeds share one, since they become one record
-        trials: dict[str, tuple[Method, Found]] = {}
-        while len(trials) < len(wanted):
-            label, own_arguments, own_config = wanted[len(trials)]
-            folder = re.sub(r"[^\w-]", "_", label)
-            one = method(run.trial(folder), own_arguments, own_config, data, shared, int(config.seed))
-            one.left_out = left_out.setdefault("" if label.startswith("seed=") else label, {})
-            if label:
-                logger.info("Trial %s", label)
-            try:
-                trials[label] = (one, _trial(one))
-            except LeftOutError as error:
-                logger.error("%s. The others go on.", error)
-                one.left_out[error.name] = str(error)
-                trials = {}
+        trials, failed = _carry_out(run, method, wanted, data)
         first, found = trials[""]
         if not first.wants("report"):
             folders = {path.name: path for path in sorted(run.output_dir.iterdir()) if path.is_dir()}
             return {**_result(trials), "stages": {name: path for name, path in folders.items() if name[0] != "."}}
-        records = {label: _record(*trial) for label, trial in trials.items()}
-        seeds = [record for label, record in records.items() if not label or label.startswith("seed=")]
-        record = over_seeds(seeds) if len(seeds) > 1 else seeds[0]
-        record, concluded = first.conclude(record, seeds, found)
-        swept = {label: each for label, each in records.items() if label and not label.startswith("seed=")}
-        if swept:
-            record = replace(record, tables=(*record.tables, sweep_table({"as asked": records[""], **swept})))
-        failed = {name: why for each in left_out.values() for name, why in each.items()}
+        record, concluded = _joined(trials)
         record = replace(record, cautions=(*failed.values(), *record.cautions))
         result = {**_result(trials), **concluded, **({"left_out": failed} if failed else {})}
 
@@ -451,13 +445,51 @@ def run_experiment(method: type[Method], arguments: Any, config: Any, **data: An
             more = first.draw(found)
             return replace(record, **{**more, "figures": {**record.figures, **more.get("figures", {})}})
 
-        files = stage_report(
-            run,
-            drawn,
-            result,
-            inputs=[_stable(result), record.name, arguments.show_texts],
-        )
+        files = stage_report(run, drawn, result, inputs=[_stable(result), record.name, arguments.show_texts])
         return {**result, "record": record, "files": files, **_publishable(run, first, found, record)}
+
+
+def _carry_out(
+    run: Run, method: type[Method], wanted: Sequence[tuple[str, Any, Any]], data: Mapping[str, Any]
+) -> tuple[dict[str, tuple[Method, Found]], dict[str, str]]:
+    """All trials by label, and what is said of arms that were left out.
+
+    Seeds become one record, so they leave out the same arms: where one fails in a later seed, all begin again without
+    it, and take what is finished from its stages.
+    """
+    shared: dict[str, Any] = {}
+    left_out: dict[str, dict[str, str]] = {}
+    trials: dict[str, tuple[Method, Found]] = {}
+    while len(trials) < len(wanted):
+        label, arguments, config = wanted[len(trials)]
+        one = method(run.trial(re.sub(r"[^\w-]", "_", label)), arguments, config, data, shared, int(wanted[0][2].seed))
+        one.left_out = left_out.setdefault("" if _is_seed(label) else label, {})
+        if label:
+            logger.info("Trial %s", label)
+        try:
+            trials[label] = (one, _trial(one))
+        except LeftOutError as error:
+            logger.error("%s. The others go on.", error)
+            one.left_out[error.name] = str(error)
+            trials = {}
+    return trials, {name: why for each in left_out.values() for name, why in each.items()}
+
+
+def _is_seed(label: str) -> bool:
+    """Whether a trial is one of several seeds with the values that were asked for."""
+    return not label or label.startswith("seed=")
+
+
+def _joined(trials: Mapping[str, tuple[Method, Found]]) -> tuple[Record, dict[str, Any]]:
+    """One record of all trials, and what the method concludes from all seeds."""
+    records = {label: _record(*trial) for label, trial in trials.items()}
+    seeds = [record for label, record in records.items() if _is_seed(label)]
+    first, found = trials[""]
+    record, concluded = first.conclude(over_seeds(seeds) if len(seeds) > 1 else seeds[0], seeds, found)
+    swept = {label: each for label, each in records.items() if not _is_seed(label)}
+    if swept:
+        record = replace(record, tables=(*record.tables, sweep_table({"as asked": records[""], **swept})))
+    return record, concluded
 
 
 def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -478,21 +510,14 @@ def _trials(method: type[Method], arguments: Any, config: Any) -> Iterator[tuple
 
 def sweepable(arguments: Any, config: Any) -> list[str]:
     """Settings that ``--sweep`` can vary: numbers, switches and names of one model, not those of places or of data."""
-    classes = [each for each in (*type(config).__mro__, *type(arguments).__mro__) if each.__module__.startswith("hf_f")]
-    own = {name for each in classes for name in vars(each).get("__annotations__", {})}
-    own -= {each.name for each in fields(TrainingArguments)}
+    hidden = {*_NOT_SWEPT, *getattr(arguments, "UNSWEPT", ())}
+    hidden |= {each.name for kind in _OF_DATA for each in fields(kind)} - {"max_rows"}
     both = [*(fields(config) if is_dataclass(config) else ()), *fields(arguments)]
-    both.sort(key=lambda each: each.name not in own)  # those of the method first: a message shows the first few
-    scalars = ("int", "float", "bool", "str")
-    hidden = {"seed", "n_seeds", "resume", "control", "license", "name", "show_texts", "output_dir", "sweep", "demo"}
-    kinds = (DataArguments, HeldOutArguments, LabelArguments, BenchmarkArguments, UtilityArguments)
-    hidden |= set(getattr(arguments, "UNSWEPT", ()))
-    hidden |= {each.name for kind in kinds for each in fields(kind)} - {"max_rows"}
-    names = [
-        each.name
-        for each in both
-        if any(scalar in str(each.type) for scalar in scalars) and "list" not in str(each.type)
-    ]
+    foreign = [each for each in type(config).__mro__ if is_dataclass(each) and not each.__module__.startswith("hf_f")]
+    of_trainer = {each.name for kind in foreign for each in fields(kind)}
+    both.sort(key=lambda each: each.name in of_trainer)  # those of the method first: a message shows the first few
+    scalar = re.compile(r"^(?!.*list).*\b(int|float|bool|str)\b")
+    names = [each.name for each in both if scalar.match(str(each.type))]
     return [name for name in names if name not in hidden and not name.startswith(("hub_", "push_", "report_", "log"))]
 
 
@@ -535,7 +560,7 @@ def _trial(method: Method) -> Found:
         for each in sets
     }
     if sets:
-        found.comparisons = _compare(method, sets, scored, _pairs(found))
+        found.comparisons = _compare(method, sets, scored, found.pairs)
     return found
 
 
@@ -546,11 +571,6 @@ def _named(method: Method, name: str, step: Literal["fit", "measure"]) -> Iterat
         yield
     except Exception as error:
         raise LeftOutError(name, method.leave_out(name, error, step)) from error
-
-
-def _pairs(found: Found) -> list[tuple[str, str]]:
-    """Which arms are compared."""
-    return [(name, other) for name, plan in found.plans.items() for other in plan.against if other in found.plans]
 
 
 def _score(method: Method, fitted: Fitted, sets: Sequence[EvalSet]) -> dict[str, Scored]:
@@ -584,8 +604,8 @@ def _compare(
 ) -> dict[str, dict[str, Any]]:
     """Every paired comparison, as a stage."""
 
-    def work(folder: Path) -> int:
-        found = {
+    def work(folder: Path) -> dict[str, Any]:
+        return {
             each.name: {
                 f"{a} - {b}": each.compare(scored[a][each.name], scored[b][each.name])
                 for a, b in pairs
@@ -594,13 +614,9 @@ def _compare(
             for each in sets
             if each.compared
         }
-        atomic_write_json(folder / COMPARISONS, found)
-        return len(pairs)
 
     inputs = [[method.run.key(f"scores_{name}") for name in scored], list(map(list, pairs))]
-    method.run.stage("comparisons", work, inputs=inputs)
-    text = (method.run.folder("comparisons") / COMPARISONS).read_text(encoding="utf-8")
-    found: dict[str, dict[str, Any]] = json.loads(text)
+    found: dict[str, dict[str, Any]] = method.run.stage("comparisons", work, inputs=inputs, version=2)
     return found
 
 
@@ -617,7 +633,7 @@ def _record(method: Method, found: Found) -> Record:
         for key, gap in gaps.items()
         if isinstance(gap, Mapping)
     }
-    found.gaps = compare(judged, _pairs(found), paired)
+    found.gaps = compare(judged, found.pairs, paired)
     meta = _meta(method, found)
     made = {  # steps and sizes, no histories
         name: {key: value for key, value in one.training.items() if isinstance(value, (int, float, str))}

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from numpy.typing import NDArray
 
 from hf_fairness.encoders import BaseEncoder
 from hf_fairness.measure.encoder.bias_score import ABSOLUTE, bias_score
@@ -28,7 +27,6 @@ from hf_fairness.scores.vectors import pair_cosines
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
 from hf_fairness.trainers.refine.corpora import LABEL
 from hf_fairness.trainers.refine.training import Head
-from hf_fairness.trainers.training.remembered import unpack_arrays
 
 #: From an arm to its encoder, opened once for all sets.
 Open = Callable[[Fitted], BaseEncoder]
@@ -46,14 +44,6 @@ class EncoderSet(EvalSet):
     open: Open = field(repr=False)
     draws: Mapping[str, Any] = field(default_factory=dict)
 
-    def file(self, folder: Path) -> Path:
-        """Where it leaves the items of an arm for paired comparisons."""
-        return folder / f"{self.name.replace(' ', '_')}.npz"
-
-    def items(self, scored: Scored) -> dict[str, NDArray[Any]]:
-        """What it left there."""
-        return unpack_arrays(self.file(scored.folder).read_bytes())
-
 
 @dataclass(kw_only=True)
 class SeatSet(EncoderSet):
@@ -70,11 +60,11 @@ class SeatSet(EncoderSet):
         embedded = Embedded.by(encoder, self.tests)
         sides = {test.name: embedded.associations(test) for test in self.tests}
         arrays = {f"{name}/{side}": found[place] for name, found in sides.items() for place, side in enumerate("xy")}
-        np.savez(self.file(folder), **arrays)  # type: ignore[arg-type]
+        self.keep(folder, **arrays)
         return {"seat": seat(encoder, self.tests, **self.draws)}
 
     def _sides(self, scored: Scored) -> dict[str, Sides]:
-        arrays = self.items(scored)
+        arrays = self.kept(scored)
         return {test.name: (arrays[f"{test.name}/x"], arrays[f"{test.name}/y"]) for test in self.tests}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
@@ -109,12 +99,12 @@ class BiasSet(EncoderSet):
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Means over the texts."""
         found = bias_score(self.texts, self.open(fitted), **self.options, **self.draws)
-        np.savez(self.file(folder), absolute=np.array(found[ABSOLUTE]))
+        self.keep(folder, absolute=np.array(found[ABSOLUTE]))
         return {key: value for key, value in found.items() if not isinstance(value, list) or key.endswith("_ci95")}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """The paired difference, text by text."""
-        sides = (self.items(each)[ABSOLUTE] for each in (one, other))
+        sides = (self.kept(each)[ABSOLUTE] for each in (one, other))
         return {"absolute_mean": paired_comparison(*sides, **self.draws)}
 
 
@@ -134,12 +124,12 @@ class ClassSet(EncoderSet):
         """The share of pairs that are told rightly."""
         left, right = (self.open(fitted).encode(column_values(self.rows, name)) for name in self.columns)
         hits = Head.load(Path(fitted.model).parent).guess(left, right) == np.array(column_values(self.rows, LABEL))
-        np.savez(self.file(folder), hits=hits.astype(np.float64))
+        self.keep(folder, hits=hits.astype(np.float64))
         return {"n": len(hits), **share_entry("accuracy", int(hits.sum()), len(hits))}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """The paired difference; pairs with one first text count together."""
-        sides = (self.items(each)["hits"] for each in (one, other))
+        sides = (self.kept(each)["hits"] for each in (one, other))
         clusters = column_values(self.rows, self.columns[0])
         return {"accuracy": paired_comparison(*sides, clusters=clusters, **self.draws)}
 
@@ -160,11 +150,11 @@ class SimilaritySet(EncoderSet):
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Spearman correlation of the cosines with the scores."""
         cosines = pair_cosines(*(self.open(fitted).encode(list(texts)) for texts in self.pairs[:2]))
-        np.savez(self.file(folder), cosines=cosines)
+        self.keep(folder, cosines=cosines)
         value, draws = self._draws(cosines)
         return {"n": len(cosines), "sts_spearman": value, "sts_spearman_ci95": spearman_interval(draws)}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """The paired difference over resamples of the pairs."""
-        (a, first), (b, second) = (self._draws(self.items(each)["cosines"]) for each in (one, other))
+        (a, first), (b, second) = (self._draws(self.kept(each)["cosines"]) for each in (one, other))
         return {"sts_spearman": {"difference": a - b, "difference_ci95": spearman_interval(first - second)}}

@@ -308,15 +308,10 @@ class Benchmark(EvalSet):
         self.draws: dict[str, Any] = {"n_bootstrap": method.arguments.n_bootstrap, "seed": 0}
         super().__init__(items.name, key=[method.base_key, method.opened_as, items.key, self.draws])
 
-    @property
-    def _file(self) -> str:
-        return f"{self.name}.npz"
-
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Numbers by part; what the model said of each item stays in the folder."""
         said = self.items.ask(self.method, fitted)
-        arrays: dict[str, Any] = dict(said)
-        np.savez(folder / self._file, **arrays)
+        self.keep(folder, **said)
         parts = {part: self.items.score(said, places, **self.draws) for part, places in self.items.parts.items()}
         return {"n": len(self.items.parts.get(ALL, next(iter(self.items.parts.values())))), "parts": parts}
 
@@ -340,7 +335,7 @@ class Benchmark(EvalSet):
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Paired differences of every number, over the items that both were asked."""
-        said, before = (self._said(each) for each in (one, other))
+        said, before = (self.kept(each) for each in (one, other))
         found: dict[str, Any] = {}
         for part, places in self.items.parts.items():
             change = self.items.change(said, before, places, **self.draws)
@@ -348,10 +343,6 @@ class Benchmark(EvalSet):
                 ends, p_value = change[f"{key}_change_ci95"], change[f"{key}_change_p_value"]
                 found[f"{part}/{key}"] = {"difference_ci95": ends, "p_value": p_value}
         return found
-
-    def _said(self, scored: Scored) -> dict[str, Floats]:
-        with np.load(scored.folder / self._file) as arrays:
-            return {name: arrays[name] for name in arrays.files}
 
     def id(self, key: str) -> str:
         """The key holds the part."""

@@ -6,7 +6,7 @@ fine-tuned copy does those of GLUE (:mod:`hf_fairness.trainers.training.glue`); 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from hf_fairness.measure.encoder.mteb_tasks import mteb_key, mteb_score, open_mt
 from hf_fairness.measure.encoder.senteval_files import read_senteval
 from hf_fairness.measure.encoder.transfer import TransferTask
 from hf_fairness.measure.encoder.transfer_data import known_task, plain_name, read_transfer_task
-from hf_fairness.record import Declared, Measure, read_measures
+from hf_fairness.record import Declared
 from hf_fairness.scores.transfer import (
     CLASS_MEASURES,
     SCORE_MEASURES,
@@ -120,46 +120,32 @@ class Transfer(EvalSet):
         """How the rows are used, in words."""
         return self.task.told
 
-    @property
-    def _file(self) -> str:
-        return f"task_{self.name}.npz"
-
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Numbers of the task; what was told of each item stays in the folder."""
         answers = transfer.ask(self.task, self.method.encoder(fitted), folds=self.folds, seed=0)
-        np.savez(folder / self._file, predicted=answers.predicted, cosines=answers.cosines)
+        self.keep(folder, predicted=answers.predicted, cosines=answers.cosines)
         return transfer.score(self.task, answers, **self.draws)
 
-    def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
-        """The numbers of the task, with how its rows are used."""
-        for key, what in self.declared.items():
-            yield from read_measures(
-                results,
-                {key: what},
-                path=self.path,
-                set_name=self.name,
-                extras={"majority": "most frequent class"} if key == "accuracy" else {},
-                sample=f"{len(self.task.measured):,} items; {self.how}",
-                detail=key not in _HEADLINES,
-            )
+    def told(self, key: str) -> Mapping[str, Any]:
+        """How the rows of the task are used."""
+        extras = {"majority": "most frequent class"} if key == "accuracy" else {}
+        sample = f"{len(self.task.measured):,} items; {self.how}"
+        return {"extras": extras, "sample": sample, "detail": key not in _HEADLINES}
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Paired differences of every number."""
-        (told, cosines), (before, old_cosines) = (self._told(each) for each in (one, other))
+        ours, theirs = (self.kept(each) for each in (one, other))
+        told, before = ours["predicted"], theirs["predicted"]
         gold = self.task.gold[self.task.measured]
         if self.task.scale is None:
             found = class_changes(told, before, gold, positive=self.task.positive, seed=0)
         else:
-            found = relatedness_changes(told, cosines, before, old_cosines, gold, **self.draws)
+            found = relatedness_changes(told, ours["cosines"], before, theirs["cosines"], gold, **self.draws)
         return {
             key: {"difference_ci95": found[f"{key}_change_ci95"], "p_value": found[f"{key}_change_p_value"]}
             for key in self.declared
             if f"{key}_change" in found
         }
-
-    def _told(self, scored: Scored) -> tuple[Any, Any]:
-        with np.load(scored.folder / self._file) as arrays:
-            return arrays["predicted"], arrays["cosines"]
 
 
 class FineTuned(Transfer):
@@ -182,7 +168,7 @@ class FineTuned(Transfer):
     def score(self, fitted: Fitted, folder: Path) -> Mapping[str, Any]:
         """Numbers of what the fine-tuned copy told."""
         told = answers_of(self.task, self.method.run.folder(f"glue_{fitted.name}"))
-        np.savez(folder / self._file, predicted=told, cosines=np.array([]))
+        self.keep(folder, predicted=told, cosines=np.array([]))
         return class_scores(told, self.task.gold[self.task.measured], positive=self.task.positive)
 
 

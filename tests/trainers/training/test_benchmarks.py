@@ -217,7 +217,7 @@ def test_tasks_of_utility_stand_beside_them(run):
     values = {measure.id: measure.values for measure in record.measures}
     for name in ("utility/MRPC/accuracy", "utility/MRPC/f1", "utility/SICK-R/pearson", "utility/SICK-R/mse"):
         assert set(values[name]) == {"before", "after"}
-    told = [np.load(out / f"scores_{arm}" / "task_MRPC.npz")["predicted"] for arm in ("after", "before")]
+    told = [np.load(out / f"scores_{arm}" / "MRPC.npz")["predicted"] for arm in ("after", "before")]
     gap = next(gap for gap in record.gaps if gap.measure == "utility/MRPC/accuracy")
     assert gap.difference == pytest.approx(
         (told[0] == np.arange(20) % 2).mean() - (told[1] == np.arange(20) % 2).mean()

@@ -102,7 +102,7 @@ def test_arms_are_compared_item_by_item(files, tmp_path):
             assert low <= difference <= high
         if task.name == "MRPC":
             assert measures["accuracy"].values["before"].value > 0.9  # the labels can be read
-            told = [np.load(tmp_path / arm / "task_MRPC.npz")["predicted"] for arm in ("after", "before")]
+            told = [each.kept(found[arm])["predicted"] for arm in ("after", "before")]
             change = class_changes(*told, np.arange(20) % 2, positive=1)
             assert gaps["accuracy"]["p_value"] == change["accuracy_change_p_value"]
             assert measures["accuracy"].values["after"].extras == {"most frequent class": 0.5}
