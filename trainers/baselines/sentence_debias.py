@@ -57,7 +57,9 @@ class _Directions(ErasingBaseline):
         """Refuse a number of directions that is none, or more than the encoder's vectors have."""
         k, width = getattr(config, self.k_option), encoder.model.get_embedding_dimension()
         if k < 1 or (width is not None and k >= width):
-            raise ValueError(f"--{self.k_option} is {k}, expected 1 or more, and fewer than the encoder's {width}.")
+            raise ValueError(
+                f"--{self.k_option} is {k}, expected 1 to {(width or k) - 1}: the vectors have {width} dimensions."
+            )
 
 
 class SentenceDebias(_Directions):

@@ -353,9 +353,7 @@ class EncoderMethod(OpenedEncoder):
         """Benchmarks that were given and cannot be measured, with the reason."""
         of_tokens, why = [items.title for items in self.benchmarks if items.needs_head], ""
         if of_tokens and all(change.same_tokens for change in self.changes.values()):
-            why = (
-                "only embeddings of whole texts are changed, so that what a language model says of tokens is as before"
-            )
+            why = "a layer after the pooling changes no token, so that what a language model says of them is as before"
         elif of_tokens and self.opened.head is None:
             why = (
                 f"{self.base_name} holds no masked-language-model head (or --keep_mlm_head false left it out), and the "

@@ -175,7 +175,7 @@ def test_the_control_differs_by_the_target_of_the_gaps_alone(run, encoder):
             float((value - start[name]).square().sum()) for name, value in weights(out / stage).items() if name in start
         )
         ** 0.5
-        for stage in ("train", "control")
+        for stage in ("train_after", "train_control")
     ]
     assert 0.3 < moved[1] / moved[0] < 3  # it moves about as far
     said = (out / "model" / "README.md").read_text()
@@ -220,10 +220,10 @@ def test_models_are_opened_once_and_asked_for_each_text_once(run, encoder, monke
     ]
     assert opened[encoder] == 1
     trained = [
-        f"{stage}{trial}" for stage in ("train", "control") for trial in ("", "-beta_0", "-beta_0_5", "-beta_1_5")
+        f"train_{arm}{trial}" for arm in ("after", "control") for trial in ("", "-beta_0", "-beta_0_5", "-beta_1_5")
     ]
     assert [opened[str(out / stage / "model")] for stage in trained] == [1] * 8
-    assert not (out / "train-beta_1").exists()  # it is what was asked for
+    assert not (out / "train_after-beta_1").exists()  # it is what was asked for
     assert set(asked.values()) == {1}
     assert len({model for model, _ in asked}) == 1 + 2 * 4  # the original; what was trained and its control, per beta
     assert references == [stages["variants"][part] for part in ("n_train", "n_validation")]
