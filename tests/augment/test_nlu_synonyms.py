@@ -130,6 +130,7 @@ def test_words_change_at_the_rate(wordnet, shared):
     assert all(word.islower() for word in replaced)
 
 
+@pytest.mark.whole
 def test_processes_do_not_share_positions_in_files(wordnet, shared, monkeypatch):
     lines = (shared / "data" / "snli" / "snli_1.0_dev.jsonl").read_text().splitlines()
     rows = Dataset.from_dict({"text": [json.loads(line)["sentence2"] for line in lines[:400]]})

@@ -144,6 +144,7 @@ def test_hash_survives_a_call_and_a_pickle(function: MapFunction) -> None:
     assert clone(DATA[:]) == first
 
 
+@pytest.mark.whole
 def test_hashes_are_the_same_in_a_new_process() -> None:
     code = (
         "import sys, json; sys.path.insert(0, sys.argv[1]); import test_filter_maps as t; print(json.dumps(t.hashes()))"

@@ -270,6 +270,7 @@ def test_original_hebrew_with_our_alignment(shared: Path) -> None:
     assert sum(ours == theirs for ours, theirs in zip(late, published, strict=True)) >= 0.99 * len(published)
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("apertium")
 @pytest.mark.parametrize(("lang", "points"), [("es", 3.0), ("fr", 3.0), ("it", 4.5)])
 def test_original_romance_with_our_alignment(shared: Path, lang: str, points: float) -> None:

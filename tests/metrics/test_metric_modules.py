@@ -96,6 +96,7 @@ def test_seat_of_minilm_through_evaluate(no_network, minilm_path):
     assert result["tests"]["6b"]["p_value"] < 0.05 < result["tests"]["6b"]["p_value_clustered"]
 
 
+@pytest.mark.whole
 def test_reference_numbers_through_evaluate(shared, minilm):
     gold = json.loads((shared / "gold/seat/seat_minilm.json").read_text())
     names = {("" if key.startswith("sent-") else "weat") + key.split("weat")[-1]: key for key in gold}

@@ -25,6 +25,7 @@ def _random(seed, k, n=120):
     return predictions, references, np.array([f"group {group}" for group in groups])
 
 
+@pytest.mark.whole
 @settings(max_examples=60)
 @given(SEEDS, some.integers(2, 5))
 def test_fairlearn_agrees(seed, k):

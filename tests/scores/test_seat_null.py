@@ -77,6 +77,7 @@ def test_rejections_of_a_simulated_null():
     assert sentence > 0.20, sentence
 
 
+@pytest.mark.whole
 def test_rejections_of_names_that_were_dealt_at_random(minilm):
     """MiniLM's own sentences: 16 of 64 names, dealt into two sets, so that no set can be nearer to anything."""
     names = [name for part in load_test("weat3").sets[:2] for name in part.texts]
@@ -93,6 +94,7 @@ def test_rejections_of_names_that_were_dealt_at_random(minilm):
     assert sentence > 0.20, sentence
 
 
+@pytest.mark.whole
 def test_the_minimal_detectable_effect_is_found_four_times_in_five():
     """A gap between the words' means of the stated size; the test of words sees it in about 80 % of the runs."""
     rng, words = np.random.default_rng(0), np.repeat(np.arange(8), 8).tolist()
