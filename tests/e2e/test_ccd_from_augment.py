@@ -64,8 +64,8 @@ def test_variants_made_in_the_shell_are_trained_on_and_stay_private(method, serv
     code = main(["ccd", "--model_name_or_path", base, "--dataset", source, "--output_dir", str(out), *options])
     said = capfd.readouterr()
     assert code == 0, said.err
-    assert stages(out)["train"]["result"]["group_columns"] == ["male", "female"]
-    assert stages(out)["train"]["result"]["mlm_head"] is True
+    assert stages(out)["train_after"]["result"]["group_columns"] == ["male", "female"]
+    assert stages(out)["train_after"]["result"]["mlm_head"] is True
     report = json.loads((out / "report" / "results.json").read_text())
     assert set(report["results"]["audit"]["after"]["cced"]["held-out rows"]["distance"]) == {"male", "female"}
     assert "Error while computing usage snippet output" not in said.err + said.out
