@@ -7,23 +7,40 @@ Tables 3 to 7 of Wang et al. 2023 compare IBADR with other ways to debias; ``REC
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from transformers import Trainer
 
 from hf_fairness.record import Arm, Role
 from hf_fairness.trainers.experiment import Plan
+from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
+from hf_fairness.trainers.training.dct import DCTTrainer
 
 if TYPE_CHECKING:
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.data import PairTask
 
-#: What a model is trained on: the original rows; those that rounds refined; those and what a z-filter leaves of the
-#: rows that a generator wrote; the original rows and those of a file.
-ORIGINAL, REFINED, Z_FILTERED, GIVEN = "original", "refined", "z_filtered", "given"
-#: Losses by name, see `hf_fairness.trainers.training`; the columns that they read are those of their trainers.
-PLAIN, POE, REWEIGHT, CONFREG, DCT = "plain", "poe", "reweight", "confreg", "dct"
-#: Settings of the rounds of a generator that knows no bias and writes all at once, as that of Wu et al. 2022.
-UNTOLD = {"use_indicators": False, "iterative": False}
+#: Rows that models are trained on, beside those that `ROUNDS` and `AUGMENTATIONS` name: the original ones, and these
+#: with a pool that was made before.
+ORIGINAL, GIVEN = "original", "given"
+#: Rows that rounds of a generator refine -> settings of the config with which these rounds differ from those of IBADR.
+#: That of the z-filter knows no bias and writes all at once, as that of Wu et al. 2022.
+ROUNDS: dict[str, dict[str, Any]] = {
+    "ibadr": {},
+    "z_filter": {"use_indicators": False, "iterative": False},
+    "without_update": {"update_shallow": False},
+    "lowest_indicator": {"random_indicator": False},
+    "without_update_lowest": {"update_shallow": False, "random_indicator": False},
+    "without_indicators": {"use_indicators": False},
+    "without_rounds": {"iterative": False},
+    "without_filter": {"confidence_threshold": 0.0},
+    "biased_filter": {"confidence_from": "main"},
+}
+#: Those of which a z-filter leaves some.
+FILTERED = "z_filter"
+#: The original rows, and those that an augmentation makes of them.
+AUGMENTATIONS = ("crossaug", "text_swap", "synonyms", "mlm", "paraphrase")
 #: Words of data sets for a text that another supports, and that it refutes. Fact verification, for which CrossAug was
 #: made, has the first two; a hypothesis that a premise entails or contradicts is in the same relation to it.
 SUPPORTS, REFUTES = ("supports", "supported", "entailment"), ("refutes", "refuted", "contradiction")
@@ -31,28 +48,21 @@ SUPPORTS, REFUTES = ("supports", "supported", "entailment"), ("refutes", "refute
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained.
+    """How a model is trained: on which rows, and with which loss.
 
     Attributes:
         plan: its name, what it needs and what it is compared with.
-        rows: what it is trained on: one of the words above, or the name of an augmentation.
-        loss: one of the words above.
-        changes: settings of the config with which its rounds differ from those of IBADR.
+        rows: what it is trained on, by name.
+        loss: the trainer.
         size: so many of the added rows; None: all.
         pool: title of the pool that was made before.
     """
 
     plan: Plan
     rows: str = ORIGINAL
-    loss: str = PLAIN
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    loss: type[Trainer] = Trainer
     size: int | None = None
     pool: str = ""
-
-    @property
-    def in_rounds(self) -> bool:
-        """Whether rows for it are generated."""
-        return self.rows in (REFINED, Z_FILTERED)
 
 
 def _recipe(
@@ -72,9 +82,8 @@ def _rival(name: str, title: str, about: str, **how: Any) -> Recipe:
     return _recipe(name, title, about, "rival", ("base", "ibadr"), **how)
 
 
-def _ablation(name: str, title: str, about: str, **changes: Any) -> Recipe:
-    words = f"IBADR, {about}"
-    return _recipe(name, title, words, "variant", ("base", "ibadr"), rows=REFINED, changes=changes)
+def _ablation(name: str, title: str, about: str) -> Recipe:
+    return _recipe(name, title, f"IBADR, {about}", "variant", ("base", "ibadr"), rows=name)
 
 
 #: Every model, in the order of the report; the first three are trained unless the arguments say otherwise.
@@ -87,11 +96,16 @@ _EACH = (
         "method",
         ("base", "control"),
         needs=("base",),
-        rows=REFINED,
+        rows="ibadr",
     ),
     _recipe("control", "control", "trained on the original rows for as many steps as IBADR", "control"),
     _recipe(
-        "poe", "PoE", "product of experts with the shallow model, on the original rows", "rival", ("base",), loss=POE
+        "poe",
+        "PoE",
+        "product of experts with the shallow model, on the original rows",
+        "rival",
+        ("base",),
+        loss=PoETrainer,
     ),
     _recipe(
         "ibadr_poe",
@@ -99,17 +113,17 @@ _EACH = (
         "product of experts with the shallow model, on the refined rows",
         "variant",
         ("ibadr",),
-        rows=REFINED,
-        loss=POE,
+        rows="ibadr",
+        loss=PoETrainer,
     ),
-    _rival("reweight", "Reweight", "less weight on rows that the shallow model gets right", loss=REWEIGHT),
+    _rival("reweight", "Reweight", "less weight on rows that the shallow model gets right", loss=ReweightTrainer),
     _rival(
         "confreg",
         "Conf-reg",
         "towards the base model's distribution, flattened where the shallow model is sure",
-        loss=CONFREG,
+        loss=ConfRegTrainer,
     ),
-    _rival("dct", "DCT", "debiasing contrastive learning against what the shallow model reads", loss=DCT),
+    _rival("dct", "DCT", "debiasing contrastive learning against what the shallow model reads", loss=DCTTrainer),
     _rival(
         "crossaug",
         "CrossAug",
@@ -120,30 +134,26 @@ _EACH = (
         "z_filter",
         "z-filter",
         "on the original rows and what a z-filter leaves of those of a generator without indicators",
-        rows=Z_FILTERED,
-        changes=UNTOLD,
+        rows="z_filter",
     ),
     _rival(
         "z_filter_poe",
         "z-filter + PoE",
         "on the rows of the z-filter, product of experts with the shallow model",
-        rows=Z_FILTERED,
-        loss=POE,
-        changes=UNTOLD,
+        rows="z_filter",
+        loss=PoETrainer,
     ),
-    _ablation("without_update", "w/o USM", "the shallow model stays as it was", update_shallow=False),
-    _ablation("lowest_indicator", "lowest indicator", "asked for the lowest indicator only", random_indicator=False),
+    _ablation("without_update", "w/o USM", "the shallow model stays as it was"),
+    _ablation("lowest_indicator", "lowest indicator", "asked for the lowest indicator only"),
     _ablation(
         "without_update_lowest",
         "w/o USM, lowest indicator",
         "the shallow model stays as it was, and only the lowest indicator is asked for",
-        update_shallow=False,
-        random_indicator=False,
     ),
-    _ablation("without_indicators", "w/o indicators", "the generator is told no bias degree", use_indicators=False),
-    _ablation("without_rounds", "w/o iteration", "all samples from the generator of the first round", iterative=False),
-    _ablation("without_filter", "w/o filter", "every readable new sample is added", confidence_threshold=0.0),
-    _ablation("biased_filter", "biased filter", "the base model's confidence filters", confidence_from="main"),
+    _ablation("without_indicators", "w/o indicators", "the generator is told no bias degree"),
+    _ablation("without_rounds", "w/o iteration", "all samples from the generator of the first round"),
+    _ablation("without_filter", "w/o filter", "every readable new sample is added"),
+    _ablation("biased_filter", "biased filter", "the base model's confidence filters"),
     _rival("text_swap", "text swap", "on the original rows and those with exchanged texts", rows="text_swap"),
     _rival("synonyms", "Sub (synonym)", "on the original rows and copies with synonyms", rows="synonyms"),
     _rival("mlm", "Sub (MLM)", "on the original rows and copies with words of a masked language model", rows="mlm"),
@@ -156,7 +166,7 @@ def smaller(size: int) -> Recipe:
     """The classifier on the original rows and so many of the added ones."""
     about = f"trained on the original rows and {size:,} of the added ones"
     title = f"IBADR, {size:,} added rows"
-    return Recipe(Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",)), rows=REFINED, size=size)
+    return Recipe(Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",)), rows="ibadr", size=size)
 
 
 def given_pool(title: str, first: bool) -> Recipe:

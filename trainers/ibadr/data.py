@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,13 @@ from datasets import Dataset
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.report.text import shown_name
 from hf_fairness.rows import text_columns
-from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import generator
+from hf_fairness.trainers.experiment import Fitted
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
-from hf_fairness.trainers.ibadr.pool import label_counts
+from hf_fairness.trainers.ibadr.pool import LABEL, added_rows, label_counts
 from hf_fairness.trainers.training.pair_training import labelled_rows, order_is_stated
 from hf_fairness.utils import refuse_any
-
-LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -29,50 +26,62 @@ class PairTask:
     """Rows with text columns and ``label``, a number of ``label_names``.
 
     Attributes:
-        train: rows to refine.
-        validation: rows to stop on.
-        test: rows to report on, or None.
         columns: the one or two text columns.
         label_names: names of the labels in the order of their numbers.
-        counts: what was left out, and where the validation rows are from.
+        label_column: column of the labels in the data as they were given.
         stated: whether somebody stated the order of the names; else it is that of the alphabet.
+        sets: ``train``: rows to refine; ``validation``: rows to stop on; and if there are any ``test``: rows to report
+            on.
+        counts: what was left out, and where the validation rows are from.
     """
 
-    train: Dataset
-    validation: Dataset
-    test: Dataset | None
     columns: tuple[str, ...]
     label_names: list[str]
-    counts: dict[str, Any] = field(default_factory=dict)
-    stated: bool = True
+    label_column: str
+    stated: bool
+    sets: Mapping[str, Dataset]
+    counts: Mapping[str, Any] = field(default_factory=dict)
 
-    @cached_property
-    def train_key(self) -> str:
-        """Content key of the training rows, their labels by number: names of labels change nothing that is learned."""
-        return content_key(self.train, list(self.columns), len(self.label_names))
+    @property
+    def train(self) -> Dataset:
+        """Rows to refine."""
+        return self.sets["train"]
 
-    @cached_property
-    def validation_key(self) -> str:
-        """Content key of the validation rows."""
-        return content_key(self.validation, list(self.columns))
+    @property
+    def validation(self) -> Dataset:
+        """Rows to stop on."""
+        return self.sets["validation"]
 
     def texts(self, rows: Dataset) -> list[list[str]]:
         """Texts of rows, one list per column."""
         return [rows[name][:] for name in self.columns]
 
-    def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row with the name of its label."""
-        return {**row, LABEL: self.label_names[row[LABEL]]}
+    def named(self, rows: Dataset) -> list[dict[str, Any]]:
+        """Rows with the names of their labels."""
+        return [{**row, LABEL: self.label_names[row[LABEL]]} for row in rows]
+
+    def read(self, rows: Dataset, title: str, others: Sequence[str] = ()) -> Dataset:
+        """Further rows in the form of the training rows; their labels may be called as there, or ``label``.
+
+        Args:
+            rows: with the columns and labels of the training rows.
+            title: of the rows, in messages.
+            others: columns to keep beside these, where the rows have them.
+
+        Raises:
+            ValueError: as :func:`read_task`.
+        """
+        own = LABEL in rows.column_names and self.label_column not in rows.column_names
+        how: dict[str, Any] = {"label_column": LABEL if own else self.label_column, "stated": self.stated}
+        return labelled_rows(rows, self.columns, self.label_names, title, others=others, **how)[0]
 
     def describe(self) -> dict[str, Any]:
         """Sizes and labels of the sets, for the report."""
-        sets = {"train": self.train, "validation": self.validation, "test": self.test}
-        found = {
+        sizes = {
             name: {"n": len(rows), "labels": label_counts(rows[LABEL][:], self.label_names)}
-            for name, rows in sets.items()
-            if rows is not None
+            for name, rows in self.sets.items()
         }
-        return {**found, "columns": list(self.columns), "label_names": self.label_names, **self.counts}
+        return {**sizes, "columns": list(self.columns), "label_names": self.label_names, **self.counts}
 
     def enough(self, max_rows: int | None, config: IBADRConfig, seed: int) -> PairTask:
         """The task with as many random training rows as asked for.
@@ -101,7 +110,7 @@ class PairTask:
         }
         refuse_any(wrong)
         config.label_shares(len(self.label_names))
-        return replace(self, train=rows)
+        return replace(self, sets={**self.sets, "train": rows})
 
 
 def read_task(
@@ -124,74 +133,49 @@ def read_task(
     Raises:
         ValueError: a column is missing, a row without text, a label that is not in the map.
     """
-    columns, found, counts = text_columns(train, arguments.text_column), {}, {}
-    names: Sequence[str] | None = arguments.class_names
-    stated = order_is_stated(train, arguments.label_column, names)
-    for title, rows in (("train", train), ("validation", validation), ("test", test)):
-        if rows is not None:
-            found[title], names = labelled_rows(
-                rows, columns, names, title, label_column=arguments.label_column, stated=stated or title == "train"
-            )
-            counts[f"n_{title}_unlabelled"] = len(rows) - len(found[title])
-    rows = found["train"]
+    columns, labels, names = text_columns(train, arguments.text_column), arguments.label_column, arguments.class_names
+    rows, known = labelled_rows(train, columns, names, "train", label_column=labels)
+    task = PairTask(columns, known, labels, order_is_stated(train, labels, names), {"train": rows})
+    given = {"train": train, "validation": validation, "test": test}
+    others = {title: each for title, each in given.items() if each is not None and title != "train"}
+    sets = {"train": rows, **{title: task.read(each, title) for title, each in others.items()}}
+    left_out = {f"n_{title}_unlabelled": len(given[title]) - len(part) for title, part in sets.items()}
     if validation is None:
         order = generator(seed, "dev").permutation(len(rows))  # the word of the draw, which numbers hang on
         cut = max(1, len(rows) // 10)
-        found["validation"], rows = rows.select(sorted(order[:cut])), rows.select(sorted(order[cut:]))
-    counts = {name: n for name, n in counts.items() if n} | {"validation_held_out": validation is None}
-    return PairTask(rows, found["validation"], found.get("test"), columns, list(names or ()), counts, stated)
+        sets |= {"validation": rows.select(sorted(order[:cut])), "train": rows.select(sorted(order[cut:]))}
+    counts = {name: n for name, n in left_out.items() if n}
+    return replace(task, sets=sets, counts={**counts, "validation_held_out": validation is None})
 
 
-def read_pool(task: PairTask, rows: Dataset, title: str, label_column: str = LABEL) -> Dataset:
-    """Rows of a pool that was made before, in the form of the task.
+def read_pool(task: PairTask, rows: Dataset, title: str) -> Dataset:
+    """Rows of a pool that was made before, in the form of a pool.
 
     Args:
         task: the data; its columns and labels are those of the pool.
         rows: all rows are taken; of a pool of IBADR, which has a column ``iteration``, those that were added.
         title: of the pool, in messages.
-        label_column: column of the labels, if the pool has it; else it is ``label``.
 
     Raises:
         ValueError: as :func:`read_task`; there is no row.
     """
+    name = f"pool {title}".strip()
     if "iteration" in rows.column_names:
         rows = rows.select([place for place, number in enumerate(rows["iteration"][:]) if number])
     if not len(rows):
-        raise ValueError(f"The pool {title} has no added row: what it holds are the original ones.".replace("  ", " "))
-    labels = label_column if label_column in rows.column_names else LABEL
-    what = f"pool {title}".strip()
-    return labelled_rows(rows, task.columns, task.label_names, what, label_column=labels, stated=task.stated)[0]
+        raise ValueError(f"The {name} has no added row: what it holds are the original ones.")
+    return added_rows(task.read(rows, name), task.columns, "pool")
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where a model comes from.
-
-    Attributes:
-        value: Hub id, folder, live model or config.
-        tokenizer: of a live model or config.
-    """
-
-    value: Any
-    tokenizer: Any = None
-
-    @cached_property
-    def key(self) -> Any:
-        """What it holds, as a key; of an id the id itself."""
-        return source_key(self.value, self.tokenizer)
-
-    @property
-    def name(self) -> str:
-        """For the reader."""
-        return str(shown_name(self.value)) if isinstance(self.value, (str, Path)) else type(self.value).__name__
-
-
-def sources(arguments: IBADRArguments, config: IBADRConfig, given: Mapping[str, Any]) -> dict[str, Source]:
-    """Where the models come from.
+def given_models(
+    arguments: IBADRArguments, config: IBADRConfig, label_names: Sequence[str], given: Mapping[str, Any]
+) -> dict[str, Fitted]:
+    """The models that a run begins with, called as a reader knows them.
 
     Args:
         arguments: their ids or folders.
         config: names a classifier that filters samples, where that is one of its own.
+        label_names: of the data; judge and filter must know them.
         given: in their place by role: an id or folder, or a pair of (live model or config, tokenizer).
 
     Returns:
@@ -211,5 +195,15 @@ def sources(arguments: IBADRArguments, config: IBADRConfig, given: Mapping[str, 
     for role, what in (("model", "classifier (--model_name_or_path)"), ("generator", "generator (--generator_model)")):
         if role not in wanted:
             raise ValueError(f"The {what} is missing: an id on the Hub, a folder, or a live model with its tokenizer.")
-    found = {role: Source(*each) if isinstance(each, tuple) else Source(each) for role, each in wanted.items()}
-    return {"shallow": found["model"], **found}
+    found = {}
+    for role, source in {"shallow": wanted["model"], **wanted}.items():
+        model, tokenizer = source if isinstance(source, tuple) else (source, None)
+        name = str(shown_name(model)) if isinstance(model, (str, Path)) else type(model).__name__
+        known = label_names if role in ("judge", "filter") else ()
+        found[role] = Fitted(name, (source_key(model, tokenizer), *known), source)
+    return found
+
+
+def as_pair(model: Fitted) -> tuple[Any, Any]:
+    """What opens a model, and the tokenizer that was given with it."""
+    return model.model if isinstance(model.model, tuple) else (model.model, None)

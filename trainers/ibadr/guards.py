@@ -201,7 +201,7 @@ def judge_of_labels(
     }
 
 
-def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, Any], *, stop: bool) -> None:
+def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, Any], *, stop: bool) -> str:
     """Warn where the labels of samples mean little.
 
     Args:
@@ -210,11 +210,14 @@ def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, A
         judge: as :func:`judge_of_labels` gives it.
         stop: raise where they mean nothing to a judge that can tell.
 
+    Returns:
+        What was found, where there is a warning; else nothing.
+
     Raises:
         LabelsAtChanceError: they mean nothing, and ``stop`` is set.
     """
     if not (agreement["at_chance"] or judge["below_expected"]):
-        return
+        return ""
     expected = judge["expected_agreement"]
     beside = "" if expected is None else f" and validation rows as biased as they are {expected:.0%}"
     if not agreement["at_chance"]:
@@ -226,13 +229,16 @@ def check_labels(where: str, agreement: Mapping[str, Any], judge: Mapping[str, A
         problem = f": the generator has not learned what the labels mean. {_LEARN_MORE}"
     else:
         problem = ". The judge follows the bias and cannot tell; give a better one with --judge_model."
-    text = (
+    found = (
         f"{where}: the labels of {agreement['n']} samples agree with the judge's in {agreement['agreement']:.0%}, "
-        f"where chance gives {agreement['chance']:.0%}{beside}{problem}"
+        f"where chance gives {agreement['chance']:.0%}{beside}"
     )
     if stop and agreement["at_chance"] and judge["can_tell"]:
-        raise LabelsAtChanceError(f"{text}; or set --check_agreement False. The pool holds the earlier rounds.")
-    warnings.warn(text, FairnessWarning, stacklevel=2)
+        raise LabelsAtChanceError(
+            f"{found}{problem}; or set --check_agreement False. The pool holds the earlier rounds."
+        )
+    warnings.warn(f"{found}{problem}", FairnessWarning, stacklevel=2)
+    return found
 
 
 def nothing_left(where: str, reasons: Sequence[str], max_new_tokens: int) -> str:

@@ -4,30 +4,73 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet
-from datasets import Dataset, Features, Value
+from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
+from hf_fairness.trainers.experiment import Fitted
+
+#: Column of the labels, which are numbers.
+LABEL = "label"
 #: Columns beside texts and label, with their types. ``iteration``: 0 for original rows, else the round that added it;
 #: ``indicator``: the one that was asked for, 0 for original rows and where samples carry none; ``confidence``: what the
 #: filter saw, 1 for original rows, which it did not see, -1 for others that it did not see; ``source_id``:
 #: ``original:<row>``, ``round-<k>:<number>``, or the name of what else added the row and a number.
 PROVENANCE = {"iteration": "int32", "indicator": "int32", "confidence": "float32", "source_id": "string"}
-#: The rows of a round, and what was left out of it.
-ACCEPTED, REJECTED = "accepted.parquet", "rejected.parquet"
+#: The rows that a stage adds; what a round left out, with a column that says why.
+ACCEPTED, REJECTED, REASON = "accepted.parquet", "rejected.parquet", "reason"
 
 
-def original_rows(dataset: Dataset, columns: Sequence[str], label_column: str = "label") -> Dataset:
-    """The pool before the first round.
+@dataclass(frozen=True)
+class Pool:
+    """Rows to train on: the original ones, and what was added to them.
+
+    Attributes:
+        rows: in the form of :func:`pool_rows`.
+        key: what they depend on.
+    """
+
+    rows: Dataset
+    key: tuple[Any, ...]
+
+    @property
+    def added(self) -> Dataset:
+        """What was added."""
+        return self.rows.select(np.flatnonzero(np.asarray(self.rows["iteration"][:]) > 0))
+
+    def plus(self, rows: Dataset, *key: Any) -> Pool:
+        """The pool with further rows at its end, and what these depend on."""
+        return Pool(concatenate_datasets([self.rows, rows]), (*self.key, *key))
+
+    def grown(self, stage: Fitted) -> Pool:
+        """The pool with what a stage has added."""
+        return self.plus(read_rows(stage.model / ACCEPTED), stage.key)
+
+
+def pool_rows(table: pd.DataFrame, columns: Sequence[str]) -> Dataset:
+    """Rows of the pool, with types that do not depend on what they hold.
 
     Args:
-        dataset: training rows.
+        table: with the text columns, ``label`` and the columns ``PROVENANCE``; others are left out.
+        columns: names of the text columns.
+    """
+    kinds = {**dict.fromkeys(columns, "string"), LABEL: "int64", **PROVENANCE}
+    features = Features({name: Value(kind) for name, kind in kinds.items()})
+    return Dataset.from_pandas(table[list(kinds)], features=features, preserve_index=False)
+
+
+def original_rows(dataset: Dataset, columns: Sequence[str]) -> Dataset:
+    """The rows of the pool before the first round.
+
+    Args:
+        dataset: training rows with numbers of labels.
         columns: text columns.
-        label_column: numbers of labels.
 
     Returns:
         Texts, labels and the columns ``PROVENANCE``.
@@ -35,74 +78,28 @@ def original_rows(dataset: Dataset, columns: Sequence[str], label_column: str = 
     Raises:
         ValueError: a column of the data has the name of one of those.
     """
-    taken = sorted({*columns, label_column} & PROVENANCE.keys())
+    taken = sorted({*columns, LABEL} & {*PROVENANCE, REASON})
     if taken:
         raise ValueError(f"Column {taken[0]!r} is one that the pool adds: rename it in the data.")
-    return _as_pool(dataset, columns, label_column, origin="original", iteration=0, confidence=1.0)
+    return _as_pool(dataset, columns, origin="original", iteration=0, confidence=1.0)
 
 
-def pool_rows(
-    texts: Sequence[Sequence[str]],
-    labels: Iterable[int],
-    *,
-    columns: Sequence[str],
-    label_column: str,
-    iteration: int,
-    indicators: Iterable[int],
-    confidences: Iterable[float],
-    source_ids: Sequence[str],
-) -> Dataset:
-    """Rows of the pool, with types that do not depend on what they hold.
-
-    Args:
-        texts: one list per text column.
-        labels: from 0, shape (n,).
-        columns: names of the text columns.
-        label_column: name of the column of labels.
-        iteration: round that the rows are of.
-        indicators: shape (n,).
-        confidences: shape (n,).
-        source_ids: one per row.
-    """
-    values = {
-        **dict(zip(columns, map(list, texts), strict=True)),
-        label_column: list(labels),
-        "iteration": [iteration] * len(source_ids),
-        "indicator": list(indicators),
-        "confidence": list(confidences),
-        "source_id": list(source_ids),
-    }
-    kinds = {**dict.fromkeys(columns, "string"), label_column: "int64", **PROVENANCE}
-    return Dataset.from_dict(values, features=Features({name: Value(kind) for name, kind in kinds.items()}))
-
-
-def added_rows(rows: Dataset, columns: Sequence[str], label_column: str, origin: str) -> Dataset:
+def added_rows(rows: Dataset, columns: Sequence[str], origin: str) -> Dataset:
     """Rows that something else than a round added, in the form of the pool.
 
     Args:
         rows: texts and labels.
         columns: names of the text columns.
-        label_column: name of the column of labels.
         origin: what ``source_id`` says before the number of a row.
     """
-    return _as_pool(rows, columns, label_column, origin=origin, iteration=1, confidence=-1.0)
+    return _as_pool(rows, columns, origin=origin, iteration=1, confidence=-1.0)
 
 
-def _as_pool(
-    rows: Dataset, columns: Sequence[str], label_column: str, *, origin: str, iteration: int, confidence: float
-) -> Dataset:
+def _as_pool(rows: Dataset, columns: Sequence[str], *, origin: str, iteration: int, confidence: float) -> Dataset:
     """Rows without an indicator, with one confidence for all."""
-    n = len(rows)
-    return pool_rows(
-        [rows[name][:] for name in columns],
-        rows[label_column][:],
-        columns=columns,
-        label_column=label_column,
-        iteration=iteration,
-        indicators=[0] * n,
-        confidences=[confidence] * n,
-        source_ids=[f"{origin}:{row}" for row in range(n)],
-    )
+    table = rows.select_columns([*columns, LABEL]).to_pandas()
+    ids = [f"{origin}:{row}" for row in range(len(rows))]
+    return pool_rows(table.assign(iteration=iteration, indicator=0, confidence=confidence, source_id=ids), columns)
 
 
 def read_rows(file: str | os.PathLike[str]) -> Dataset:
@@ -110,18 +107,17 @@ def read_rows(file: str | os.PathLike[str]) -> Dataset:
     return Dataset(pyarrow.parquet.read_table(file))
 
 
-def pool_counts(pool: Dataset, label_names: Sequence[str], label_column: str = "label") -> dict[str, Any]:
+def pool_counts(pool: Dataset, label_names: Sequence[str]) -> dict[str, Any]:
     """Sizes of the pool.
 
     Args:
         pool: original and added rows.
         label_names: in the order of their numbers.
-        label_column: numbers of labels.
 
     Returns:
         ``n``, ``n_original``, ``n_added``; ``labels`` and ``labels_added``: rows of each label by name.
     """
-    labels, added = np.asarray(pool[label_column][:]), np.asarray(pool["iteration"][:]) > 0
+    labels, added = np.asarray(pool[LABEL][:]), np.asarray(pool["iteration"][:]) > 0
     sizes = {"n": len(pool), "n_original": int((~added).sum()), "n_added": int(added.sum())}
     counts = {"labels": label_counts(labels, label_names), "labels_added": label_counts(labels[added], label_names)}
     return {**sizes, **counts}

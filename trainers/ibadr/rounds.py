@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset, concatenate_datasets
+import pandas as pd
+from datasets import Dataset
 from numpy.typing import NDArray
 
+from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import generator as random_generator
 from hf_fairness.scores.statistics import share_entry
+from hf_fairness.trainers.experiment import Fitted
 from hf_fairness.trainers.ibadr.classifiers import Classifiers
-from hf_fairness.trainers.ibadr.data import LABEL
+from hf_fairness.trainers.ibadr.data import as_pair
 from hf_fairness.trainers.ibadr.generator import generator_confidence, open_generator, save_generator, train_generator
 from hf_fairness.trainers.ibadr.guards import (
     check_labels,
@@ -32,7 +34,10 @@ from hf_fairness.trainers.ibadr.guards import (
 )
 from hf_fairness.trainers.ibadr.pool import (
     ACCEPTED,
+    LABEL,
+    REASON,
     REJECTED,
+    Pool,
     bias_groups,
     known_before,
     original_rows,
@@ -40,187 +45,175 @@ from hf_fairness.trainers.ibadr.pool import (
     read_rows,
 )
 from hf_fairness.trainers.ibadr.sampling import sample
+from hf_fairness.trainers.training.bias_columns import TEACHER_COLUMN
+from hf_fairness.trainers.training.dct import NEGATIVES_COLUMN
 from hf_fairness.utils import is_main_process
 
 DEGREES = "degrees.npy"
-#: Stages of classifiers that the rounds need: one trained on the original data, and its first shallow model.
+#: Stages of the classifiers that the rounds begin with: one trained on the original rows, and the first shallow model.
 BASE, FIRST_SHALLOW = "base", "shallow-0"
+#: Settings that decide what a generator learns, and which samples it writes and a round keeps.
+_OF_GENERATOR = ("generator_lora_r", "generator_use_peft", "max_new_tokens", "n_bias_indicators", "use_indicators")
+_OF_SAMPLES = (
+    *("n_drawn", "temperature", "top_p", "label_distribution", "low_indicators", "confidence_from"),
+    *("confidence_threshold", "check_agreement", "seed", "max_new_tokens"),
+)
 
 
-@dataclass
 class Rounds(Classifiers):
-    """The rounds of one trial, by its classifiers. The stage ``base`` must be there before they begin.
+    """The part of IBADR that refines the pool.
 
     Attributes:
-        anti_artefact: from rows to whether the artefact of each speaks for another label, or None.
-        trained: what trainings of shallow models returned, by stage.
+        models: those that a run begins with, by role.
     """
 
-    anti_artefact: Callable[[Dataset], Sequence[bool]] | None = None
-    trained: dict[str, Any] = field(default_factory=dict, repr=False)
+    models: Mapping[str, Fitted]
 
     @cached_property
-    def original(self) -> Dataset:
-        """The pool before the first round."""
-        return original_rows(self.task.train, self.task.columns, LABEL)
+    def original(self) -> Pool:
+        """The pool before the first round; names of labels are no part of its key."""
+        rows, columns = self.task.train, self.task.columns
+        return Pool(original_rows(rows, columns), (content_key(rows, columns, len(self.task.label_names)),))
 
-    def __call__(self) -> list[dict[str, Any]]:
-        """Carry out all rounds; returns what each found."""
-        reports = []
-        for number in range(1, self.config.rounds + 1):
-            if number == 1 or self.config.update_shallow:
-                self.shallow(number - 1)
-            shallow = f"shallow-{number - 1 if self.config.update_shallow else 0}"
-            found = {"round": number, "pool": self._degrees(number, shallow), "generator": self._generator(number)}
-            found |= self._samples(number, shallow)
-            names = self.task.label_names  # the stage keeps their numbers
-            labels = {side: dict(zip(names, n, strict=True)) for side, n in found["labels"].items()}
-            reports.append({**found, "labels": labels})
-        return reports
-
-    def pool(self, rounds: int) -> Dataset:
-        """The pool after some rounds."""
-        files = [self.run.folder(f"samples-{k}") / ACCEPTED for k in range(1, rounds + 1)]
-        return concatenate_datasets([self.original, *map(read_rows, files)])
-
-    def pool_key(self, rounds: int) -> list[str]:
-        """What the pool after some rounds depends on."""
-        return [self.task.train_key, *(self.run.key(f"samples-{k}") for k in range(1, rounds + 1))]
-
-    def base(self) -> Any:
+    @cached_property
+    def base(self) -> Fitted:
         """The classifier on the original rows."""
-        return self.train(BASE, lambda: self.pool(0), inputs=self.pool_key(0))
+        return self.train(BASE, self.original, self.models["model"])
 
-    def shallow(self, number: int = 0, steps: int | None = None) -> Any:
-        """The shallow model: fresh on random rows of the data, then fine-tuned on random rows of the pool (USM).
+    @cached_property
+    def first_shallow(self) -> Fitted:
+        """The shallow model on random rows of the data."""
+        return self._shallow(FIRST_SHALLOW, 0, self.original, self.models["shallow"])
 
-        Args:
-            number: rounds that were before it.
-            steps: leave it as it was after so many; None trains it to the end.
+    def _shallow(self, name: str, number: int, pool: Pool, start: Fitted, stop_at: int | None = None) -> Fitted:
+        """A model trained on random rows of the pool as it is after some rounds."""
+        n = self.config.n_shallow
+        order = random_generator(self.seed, "shallow", number).permutation(len(pool.rows))
+        part = Pool(pool.rows.select(order[:n]), (*pool.key, number, n))
+        return self.train(name, part, start, kind="shallow", stop_at=stop_at)
 
-        Returns:
-            What :meth:`train` does; it is trained once.
-        """
-        name = f"shallow-{number}" if steps is None else f"shallow-{number}-step-{steps}"
-        if name in self.trained:
-            return self.trained[name]
-
-        def rows() -> Dataset:
-            pool = self.pool(number)
-            order = random_generator(self.config.seed, "shallow", number).permutation(len(pool))
-            return pool.select(order[: self.config.n_shallow])
-
-        self.trained[name] = self.train(
-            name,
-            rows,
-            start="shallow" if number == 0 else f"shallow-{number - 1}",
-            inputs=[self.pool_key(number), number, self.config.n_shallow],
-            kind="shallow",
-            stop_at=steps,
-        )
-        return self.trained[name]
-
-    def shallow_epochs(self) -> list[str]:
-        """Stages of the first shallow model as it was after each of its epochs."""
-        total, epochs = self.shallow()["steps"], max(1, math.ceil(self.config.shallow_num_train_epochs))
+    def told(self, column: str) -> list[Fitted]:
+        """The models that are asked for a column that a loss reads; of DCT the shallow one after each of its epochs."""
+        if column != NEGATIVES_COLUMN:
+            return [self.base if column == TEACHER_COLUMN else self.first_shallow]
+        total, epochs = self.first_shallow.training["steps"], max(1, math.ceil(self.config.shallow_num_train_epochs))
         cuts = sorted({max(1, round(total * epoch / epochs)) for epoch in range(1, epochs)} - {total})
-        for steps in cuts:
-            self.shallow(0, steps)
-        return [*(f"{FIRST_SHALLOW}-step-{steps}" for steps in cuts), FIRST_SHALLOW]
+        begin = 0, self.original, self.models["shallow"]
+        return [*(self._shallow(f"{FIRST_SHALLOW}-step-{n}", *begin, n) for n in cuts), self.first_shallow]
 
-    def _degrees(self, number: int, shallow: str) -> Any:
-        """Bias degree of every row of the pool; of added rows only, where the shallow model is that of before."""
+    def refine(self) -> tuple[Pool, list[dict[str, Any]]]:
+        """Carry out all rounds; returns the refined pool, and what each round found."""
+        pool, shallow, writer, reports = self.original, self.first_shallow, self.models["generator"], []
+        known: Fitted | None = None
+        for number in range(1, self.config.rounds + 1):
+            if number > 1 and self.config.update_shallow:  # USM
+                shallow, known = self._shallow(f"shallow-{number - 1}", number - 1, pool, shallow), None
+            known = self._degrees(number, pool, shallow, known)
+            writer = self._generator(number, pool, known, writer)
+            samples = self._samples(number, pool, shallow, writer)
+            pool = pool.grown(samples)
+            labels = {  # the stage keeps their numbers
+                side: dict(zip(self.task.label_names, counts, strict=True))
+                for side, counts in samples.training["labels"].items()
+            }
+            found = {"pool": known.training, "generator": writer.training, **samples.training, "labels": labels}
+            reports.append({"round": number, **found, "examples": self._examples(samples)})
+        return pool, reports
+
+    def _degrees(self, number: int, pool: Pool, shallow: Fitted, known: Fitted | None) -> Fitted:
+        """Bias degree of every row of the pool; of added rows only, where the others are known."""
 
         def work(folder: Path) -> dict[str, Any]:
-            pool = self.pool(number - 1)
-            known = np.zeros(0, dtype=np.float32)
-            if number > 1 and not self.config.update_shallow:
-                known = np.load(self.run.folder(f"degrees-{number - 1}") / DEGREES)
-            fresh = self.degrees(shallow, pool.select(range(len(known), len(pool))))
-            values = np.concatenate([known, fresh])
+            before = np.zeros(0, dtype=np.float32) if known is None else np.load(known.model / DEGREES)
+            fresh = self.degrees(shallow, pool.rows.select(range(len(before), len(pool.rows))))
+            values = np.concatenate([before, fresh])
             groups = bias_groups(values, self.config.n_bias_indicators)
             means = [float(values[groups == group].mean()) for group in range(1, groups.max() + 1)]
             if is_main_process():
                 np.save(folder / DEGREES, values)
             return {**degree_histogram(values), "n_scored": len(fresh), "group_means": means}
 
-        inputs = [self.run.key(shallow), self.pool_key(number - 1), self.config.n_bias_indicators]
-        return self.run.stage(f"degrees-{number}", work, inputs=inputs, collective=True)
+        return self.stage(f"degrees-{number}", work, [shallow.key, pool.key, self.config.n_bias_indicators])
 
-    def _open_generator(self, trained: int) -> tuple[Any, Any]:
-        """The generator as a round left it; 0: as it was given."""
-        source = self.sources["generator"]
+    def _open_generator(self, writer: Fitted) -> tuple[Any, Any]:
+        """The generator as it was given, or as a round left it."""
+        value, tokenizer = as_pair(self.models["generator"])
         return open_generator(
-            source.value,
-            tokenizer=source.tokenizer,
+            value,
+            tokenizer=tokenizer,
             n_labels=len(self.task.label_names),
             n_texts=len(self.task.columns),
             config=self.config,
-            trained=self.run.folder(f"generator-{trained}") if trained else None,
+            trained=None if writer is self.models["generator"] else writer.model,
         )
 
-    def _generator(self, number: int) -> Any:
+    def _generator(self, number: int, pool: Pool, degrees: Fitted, before: Fitted) -> Fitted:
         """Fine-tune the generator on the pool."""
         c = self.config
         epochs = c.generator_num_train_epochs if number == 1 else c.generator_later_num_train_epochs
         merged = c.generator_use_peft and number == c.rounds
 
         def work(folder: Path) -> dict[str, Any]:
-            model, layout = self._open_generator(number - 1)
-            groups = bias_groups(np.load(self.run.folder(f"degrees-{number}") / DEGREES), c.n_bias_indicators)
-            pool = self.pool(number - 1).remove_columns("indicator").add_column("indicator", groups.tolist())
-            found = train_generator(
-                model,
-                layout,
-                pool,
-                columns=self.task.columns,
-                label_column=LABEL,
-                config=c,
-                num_train_epochs=epochs,
-                output_dir=folder / "checkpoints",
-                **self.reporting(folder),
-            )
+            model, layout = self._open_generator(before)
+            groups = bias_groups(np.load(degrees.model / DEGREES), c.n_bias_indicators)
+            rows = pool.rows.remove_columns("indicator").add_column("indicator", groups.tolist())
+            how: dict[str, Any] = {"config": c, "num_train_epochs": epochs, **self.reporting(folder)}
+            place = folder / "checkpoints"
+            found = train_generator(model, layout, rows, columns=self.task.columns, output_dir=place, **how)
             if is_main_process():
                 save_generator(model, layout, folder)
                 if merged:
                     save_generator(model, layout, folder / "merged", merged=True)
             self.clear(folder)
-            return {**found, "labels": dict(Counter(map(str, pool[LABEL][:])))}
+            return {**found, "labels": dict(Counter(map(str, rows[LABEL][:])))}
 
-        names = ("generator_lora_r", "generator_use_peft", "max_new_tokens", "n_bias_indicators", "use_indicators")
-        how = [*(getattr(c, name) for name in names), epochs, self.matters(c.training("generator")), merged]
-        before = self.model_key("generator" if number == 1 else f"generator-{number - 1}")
-        inputs = [before, self.pool_key(number - 1), self.run.key(f"degrees-{number}"), how]
-        return self.run.stage(f"generator-{number}", work, inputs=inputs, collective=True, keep_partial=True)
+        how = [*(getattr(c, name) for name in _OF_GENERATOR), epochs, self.matters(c.training("generator")), merged]
+        inputs = [before.key, pool.key, degrees.key, how]
+        return self.stage(f"generator-{number}", work, inputs, keep_partial=True)
 
-    def _samples(self, number: int, shallow: str) -> Any:
+    def _samples(self, number: int, pool: Pool, shallow: Fitted, writer: Fitted) -> Fitted:
         """Draw samples, leave out what is of no use, and write what the pool grows by."""
-        c, judge = self.config, "judge" if "judge" in self.sources else BASE
-        own = {"shallow": shallow, "main": BASE, "generator": f"generator-{number}"}
-        confident = own.get(c.confidence_from, "filter")
-        names = (
-            *("n_drawn", "temperature", "top_p", "label_distribution", "low_indicators", "confidence_from"),
-            *("confidence_threshold", "check_agreement", "seed", "max_new_tokens"),
-        )
-        how = [*(getattr(c, name) for name in names), self.task.validation_key, self.anti_artefact is not None]
-        how += [self.task.label_names if name in self.sources else None for name in (judge, confident)]
-        keys = [self.model_key(name) for name in (f"generator-{number}", shallow, judge, confident)]
-        return self.run.stage(
-            f"samples-{number}",
-            partial(self.draw, number=number, shallow=shallow, judge=judge, confident=confident),
-            inputs=[keys, self.pool_key(number - 1), how],
-            collective=True,
-        )
+        c, own = self.config, {"generator": writer, "shallow": shallow, "main": self.base}
+        asked = {
+            "shallow": shallow,
+            "writer": writer,
+            "judge": self.models.get("judge", self.base),
+            "confident": own[c.confidence_from] if c.confidence_from in own else self.models["filter"],
+        }
+        how = [
+            *(getattr(c, name) for name in _OF_SAMPLES),
+            self.task.validation,
+            self.data["anti_artefact"] is not None,
+        ]
+        inputs = [pool.key, [model.key for model in asked.values()], how]
+        return self.stage(f"samples-{number}", partial(self.sampled, number=number, pool=pool, **asked), inputs)
 
-    def draw(self, folder: Path, *, number: int, shallow: str, judge: str, confident: str) -> dict[str, Any]:
+    def _examples(self, samples: Fitted) -> list[dict[str, Any]]:
+        """The first rows that a round added, as many as are to be shown."""
+        rows = read_rows(samples.model / ACCEPTED).select_columns([*self.task.columns, LABEL])
+        return self.task.named(rows.select(range(min(self.arguments.show_texts, len(rows)))))
+
+    def sampled(
+        self,
+        folder: Path,
+        *,
+        number: int,
+        pool: Pool,
+        shallow: Fitted,
+        writer: Fitted,
+        judge: Fitted,
+        confident: Fitted,
+    ) -> dict[str, Any]:
         """Draw the samples of a round, write those that the pool grows by, and say what became of all.
 
         Args:
             folder: where the rows go.
             number: of the round.
-            shallow: stage of the shallow model.
-            judge: stage or source of the classifier that says what label a sample has.
-            confident: stage or source whose confidence the filter asks.
+            pool: before the round.
+            shallow: says how biased a sample is.
+            writer: the generator.
+            judge: the classifier that says what label a sample has.
+            confident: whose confidence the filter asks.
 
         Returns:
             ``counts``, ``labels`` (rows of each number), ``agreement`` before and after the filter, ``degrees``
@@ -230,94 +223,87 @@ class Rounds(Classifiers):
             ValueError: no sample can be read, or none is left.
             LabelsAtChanceError: the labels of samples mean nothing to the judge.
         """
-        c, task, pool = self.config, self.task, self.pool(number - 1)
-        model, layout = self._open_generator(number)
-        drawn = sample(model.to(c.device), layout, c.n_drawn, config=c, key=f"round-{number}")
-        reasons = np.array(drawn.reasons, dtype=object)
-        readable = np.flatnonzero(reasons == "")
-        samples = [(drawn.texts[place], int(drawn.labels[place])) for place in readable]
-        reasons[readable] = known_before(zip(zip(*task.texts(pool), strict=True), pool[LABEL][:], strict=True), samples)
-        fresh = np.flatnonzero(reasons == "")
-        if not len(fresh):
-            raise ValueError(nothing_left(f"Round {number}", reasons.tolist(), c.max_new_tokens))
-        every = pool_rows(
-            list(zip(*drawn.texts, strict=True)),
-            drawn.labels,
-            columns=task.columns,
-            label_column=LABEL,
-            iteration=number,
-            indicators=drawn.indicators,
-            confidences=np.full(len(reasons), -1.0),
-            source_ids=[f"round-{number}:{place}" for place in range(len(reasons))],
-        )
-        rows = every.select(fresh)
-        writer = f"generator-{number}"
-        given = {name: self.degrees(name, rows) for name in sorted({shallow, FIRST_SHALLOW, confident} - {writer})}
-        if confident == writer:
-            given[writer] = generator_confidence(
-                model, layout, task.texts(rows), rows[LABEL][:], rows["indicator"][:], config=c
-            )
-        degrees, confidence = given[shallow], given[confident]
-        kept = confidence >= c.confidence_threshold
-        reasons[fresh[~kept]] = "low_confidence"
-        report = self._describe(rows, confidence, degrees, self.probabilities(judge, rows).argmax(axis=1), kept)
-        report["counts"] = {"drawn": c.n_drawn, **Counter(reason or "accepted" for reason in reasons)}
-        validation, agreement = task.validation, report["agreement"]["before"]
-        right = self.probabilities(judge, validation).argmax(axis=1) == np.asarray(validation[LABEL][:])
-        report["judge"] = judge_of_labels(
-            right, self.degrees(FIRST_SHALLOW, validation), given[FIRST_SHALLOW], agreement
-        )
-        check_labels(f"Round {number}", agreement, report["judge"], stop=c.check_agreement)
+        c, columns, where = self.config, self.task.columns, f"Round {number}"
+        model, layout = self._open_generator(writer)
+        model.to(c.device)
+        samples = self._new_samples(model, layout, number, pool)
+        fresh = samples[samples[REASON] == ""]
+        if fresh.empty:
+            raise ValueError(nothing_left(where, samples[REASON].tolist(), c.max_new_tokens))
+        rows = pool_rows(fresh, columns)
+        asked = {each.key: each for each in (shallow, self.first_shallow, confident) if each is not writer}
+        degrees = {key: self.degrees(each, rows) for key, each in asked.items()}
+        if confident is writer:
+            told = self.task.texts(rows), rows[LABEL][:], rows["indicator"][:]
+            degrees[writer.key] = generator_confidence(model, layout, *told, config=c)
+        said = pd.DataFrame({LABEL: fresh[LABEL], "judged": self.classes(judge, rows)})
+        said["degrees"], said["confidence"] = degrees[shallow.key], degrees[confident.key]
+        if self.data["anti_artefact"] is not None:
+            said["anti_artefact"] = np.asarray(self.data["anti_artefact"](rows), dtype=bool)
+        before = self._described(said)
+        judged = self._judge(judge, degrees[self.first_shallow.key], before["agreement"])
+        caution = check_labels(where, before["agreement"], judged, stop=c.check_agreement)
+        kept = said["confidence"] >= c.confidence_threshold
         if not kept.any():
             raise ValueError(
-                f"Round {number}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
-                f"{c.confidence_from}; the highest is {confidence.max():.3f}. Lower --confidence_threshold, or ask "
-                "another model (--confidence_from). The pool holds the earlier rounds."
+                f"{where}: none of {len(kept)} new samples reaches the confidence {c.confidence_threshold:g} of "
+                f"{c.confidence_from}; the highest is {said['confidence'].max():.3f}. Lower --confidence_threshold, or "
+                "ask another model (--confidence_from). The pool holds the earlier rounds."
             )
+        samples.loc[said.index, "confidence"] = said["confidence"]
+        samples.loc[said.index[~kept], REASON] = "low_confidence"
+        added, after = samples[samples[REASON] == ""], self._described(said[kept])
         if is_main_process():
-            values = np.full(len(reasons), -1.0, dtype=np.float32)
-            values[fresh] = confidence
-            every = every.remove_columns("confidence").add_column("confidence", values)
-            every.select(np.flatnonzero(reasons == "")).to_parquet(folder / ACCEPTED)
-            left = every.add_column("reason", reasons.tolist()).select(np.flatnonzero(reasons != ""))
-            left.to_parquet(folder / REJECTED)
-        return report
-
-    def _describe(
-        self,
-        rows: Dataset,
-        confidence: NDArray[Any],
-        degrees: NDArray[Any],
-        judged: NDArray[Any],
-        kept: NDArray[np.bool_],
-    ) -> dict[str, Any]:
-        """What the filter did: everything before and after it."""
-        task, seed = self.task, self.config.seed
-        labels = np.asarray(rows[LABEL][:])
-        sides = {"before": np.arange(len(rows)), "after": np.flatnonzero(kept)}
-        limit = max(1, min(len(sides["after"]), len(task.train)))
-        order = random_generator(seed, "diversity").permutation(len(task.train))[:limit]
-        found: dict[str, Any] = {
-            "labels": {
-                side: np.bincount(labels[places], minlength=len(task.label_names)).tolist()
-                for side, places in sides.items()
-            },
-            "agreement": {
-                side: label_agreement(judged[places], labels[places], len(task.label_names), seed=seed)
-                for side, places in sides.items()
-                if len(places)
-            },
-            "degrees": {side: degree_histogram(degrees[places]) for side, places in sides.items()},
-            "confidence": {side: degree_histogram(confidence[places]) for side, places in sides.items()},
-            "diversity": {
-                "original": diversity(task.texts(task.train.select(order))),
-                "after": diversity(task.texts(rows.select(sides["after"])), limit=limit),
-            },
+            pool_rows(added, columns).to_parquet(folder / ACCEPTED)
+            left = samples.drop(added.index)
+            pool_rows(left, columns).add_column(REASON, left[REASON].tolist()).to_parquet(folder / REJECTED)
+        return {
+            **{what: {"before": found, "after": after[what]} for what, found in before.items()},
+            "counts": {"drawn": c.n_drawn, **Counter(samples[REASON].replace("", "accepted"))},
+            "judge": judged,
+            "caution": caution,
+            "diversity": self._diversity(pool_rows(added, columns)),
         }
-        if self.anti_artefact is not None:
-            flags = np.asarray(self.anti_artefact(rows), dtype=bool)
-            found["anti_artefact"] = {
-                side: {**share_entry("anti_artefact_share", int(flags[places].sum()), len(places)), "n": len(places)}
-                for side, places in sides.items()
+
+    def _new_samples(self, model: Any, layout: Any, number: int, pool: Pool) -> pd.DataFrame:
+        """All samples of a round in the form of a pool, with the reason for which one is left out; empty for new ones.
+
+        The filter has seen none of them yet.
+        """
+        drawn = sample(model, layout, self.config.n_drawn, config=self.config, key=f"round-{number}")
+        old = zip(zip(*self.task.texts(pool.rows), strict=True), pool.rows[LABEL][:], strict=True)
+        known = known_before(old, zip(drawn.texts, drawn.labels.tolist(), strict=True))
+        return pd.DataFrame(
+            {
+                **dict(zip(self.task.columns, zip(*drawn.texts, strict=True), strict=True)),
+                **{LABEL: drawn.labels, "iteration": number, "indicator": drawn.indicators, "confidence": -1.0},
+                "source_id": [f"round-{number}:{place}" for place in range(len(known))],
+                REASON: [unread or seen for unread, seen in zip(drawn.reasons, known, strict=True)],
             }
+        )
+
+    def _described(self, said: pd.DataFrame) -> dict[str, Any]:
+        """What models say of some samples, in numbers."""
+        n_labels = len(self.task.label_names)
+        found: dict[str, Any] = {
+            "labels": np.bincount(said[LABEL], minlength=n_labels).tolist(),
+            "agreement": label_agreement(said["judged"], said[LABEL], n_labels, seed=self.seed),
+            **{name: degree_histogram(said[name]) for name in ("degrees", "confidence")},
+        }
+        if "anti_artefact" in said:
+            share = share_entry("anti_artefact_share", int(said["anti_artefact"].sum()), len(said))
+            found["anti_artefact"] = {**share, "n": len(said)}
         return found
+
+    def _judge(self, judge: Fitted, degrees: NDArray[Any], agreement: dict[str, Any]) -> dict[str, Any]:
+        """What the judge makes of validation rows, beside its agreement with samples of some bias degrees."""
+        validation = self.task.validation
+        right = self.classes(judge, validation) == np.asarray(validation[LABEL][:])
+        return judge_of_labels(right, self.degrees(self.first_shallow, validation), degrees, agreement)
+
+    def _diversity(self, added: Dataset) -> dict[str, Any]:
+        """How varied the added samples are, beside as many original rows."""
+        train, limit = self.task.train, min(len(added), len(self.task.train))
+        order = random_generator(self.seed, "diversity").permutation(len(train))[:limit]
+        sides = {"original": train.select(order), "after": added}
+        return {side: diversity(self.task.texts(rows), limit=limit) for side, rows in sides.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -94,7 +94,7 @@ def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any
         | {f"{part} rows": data[part]["n"] for part in ("train", "validation", "test") if part in data},
         "outcome": f"{pool['n_added']:,} rows were added to {pool['n_original']:,} "
         + (f"in {len(rounds)} {'round' if len(rounds) == 1 else 'rounds'}." if rounds else "from a pool made before."),
-        "cautions": tuple(poor_labels(rounds)),
+        "cautions": tuple(each["caution"] for each in rounds if each["caution"]),
         "tables": tuple(
             table
             for table in (
@@ -152,18 +152,6 @@ def guard_table(extras: Mapping[str, Any]) -> Table:
         tuple(rows),
         "Partial input: a classifier that reads one text of the two only. Ideal values stand in parentheses.",
     )
-
-
-def poor_labels(rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Rounds whose samples agree with the judge far less than rows of the data would."""
-    for each in rounds:
-        if each["judge"]["below_expected"]:
-            agreed = each["agreement"]["before"]
-            yield (
-                f"Labels of the samples of round {each['round']}: {_cell(agreed, 'agreement')} agree with the judge; "
-                f"validation rows as biased would in {each['judge']['expected_agreement']:.3f}, by chance "
-                f"{agreed['chance']:.3f}"
-            )
 
 
 def _cell(value: Mapping[str, Any], key: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -57,7 +59,7 @@ def test_data_in_other_forms(case):
     assert len(task.train) == 10
     assert not set(map(str, task.train)) - set(map(str, task.validation)) - set(map(str, single))
     again = read_task(arguments, single, test=single).enough(10, config, 0)
-    assert (again.train_key, again.validation_key) == (task.train_key, task.validation_key)
+    assert all(again.sets[name][:] == task.sets[name][:] for name in ("train", "validation", "test"))
 
 
 @pytest.mark.whole
@@ -78,20 +80,33 @@ def test_single_texts(case, tmp_path):
 def test_live_models_have_keys_of_what_they_hold(case):
     import copy
 
-    from hf_fairness.trainers.ibadr.data import Source
+    from hf_fairness.trainers.ibadr.data import given_models
     from hf_fairness.trainers.training.pair_training import open_pair_classifier
 
     config, tokenizer = case.classifier
     names = case.world.train.features["label"].names
     model, _ = open_pair_classifier(config, label_names=names, tokenizer=tokenizer)
-    key = Source(model, tokenizer).key
-    assert Source(copy.deepcopy(model), tokenizer).key == key
+
+    def given(value, role="model", **settings):
+        settings = {"model_name_or_path": "other/id", **settings}
+        arguments, config = case.settings("unused", **settings)
+        return given_models(arguments, config, names, {role: value})
+
+    def key(value):
+        return given((value, tokenizer))["model"].key
+
+    before = key(model)
+    assert key(copy.deepcopy(model)) == before
     model.classifier.weight.data[0, 0] += 1.0
-    assert Source(model, tokenizer).key != key
+    assert key(model) != before
     other = copy.deepcopy(config)
     other.hidden_dropout_prob = 0.5
-    assert Source(config, tokenizer).key != Source(other, tokenizer).key
-    assert (Source("an/id").name, Source("an/id").key) == ("an/id", "an/id")
+    assert key(config) != key(other)
+    found = given("an/id", judge_model="a/judge")
+    assert (found["model"].name, found["model"].key) == ("an/id", ("an/id",))
+    assert found["shallow"].key == found["model"].key
+    assert found["judge"].key == ("a/judge", *names)  # which of its classes is which depends on their names
+    assert given((config, tokenizer))["model"].name == "BertConfig"
 
 
 def test_published_sets_and_own_ones(case, tmp_path):
@@ -106,11 +121,11 @@ def test_published_sets_and_own_ones(case, tmp_path):
     own = case.world.challenge.add_column("cluster", ["c"] * len(case.world.challenge))
     sets = labelled_sets(task, {"hans:a": hans, "mine": own}, hypothesis_first=True)
     verdicts = own.rename_column("label", "verdict")  # labels are called as in the data
-    (_, again) = labelled_sets(task, {"mine": verdicts}, hypothesis_first=True, label_column="verdict")
+    (_, again) = labelled_sets(replace(task, label_column="verdict"), {"mine": verdicts}, hypothesis_first=True)
     assert [row["label"] for row in again.rows] == [row["label"] for row in sets[2].rows]
     assert again.key == sets[2].key != sets[0].key
     assert [each.name for each in sets] == ["validation", "hans:a", "mine"]
-    assert sets[1].texts()[0] == {"premise": "h", "hypothesis": "p"}
+    assert sets[1].texts[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
         assert sets[1].right(np.array([task.label_names.index(guess)])).tolist() == [right]
     assert sets[2].clusters == ["c"] * len(own)

@@ -304,14 +304,14 @@ def test_a_filter_that_lets_nothing_through(case, started):
 def test_an_error_in_a_later_round_leaves_the_pool(case, report, folder, started, monkeypatch):
     from hf_fairness.trainers.ibadr.rounds import Rounds
 
-    original = Rounds.draw
+    original = Rounds.sampled
 
-    def draw(rounds, *args, number, **kwargs):
+    def sampled(rounds, *args, number, **kwargs):
         if number == 2:
             raise ValueError("Round 2: none of 60 samples is of use.")
         return original(rounds, *args, number=number, **kwargs)
 
-    monkeypatch.setattr(Rounds, "draw", draw)
+    monkeypatch.setattr(Rounds, "sampled", sampled)
     with pytest.raises(ValueError, match="Round 2"):
         case.run(started, anti_artefact=case.world.anti_artefact, resume=False)
     kept = read_rows(started / "samples-1" / ACCEPTED)
@@ -353,7 +353,7 @@ def test_labels_that_mean_little(case, judge, tmp_path):
     assert judged["below_expected"]
     assert not agreement["at_chance"]
     assert agreement["agreement"] < judged["expected_agreement"] - 0.2
-    said = [line for line in found["record"].cautions if line.startswith("Labels of the samples of round 1")]
+    said = [line for line in found["record"].cautions if line.startswith("Round 1: the labels of")]
     assert len(said) == 1
     assert all(said[0][:40] in found["files"][kind].read_text() for kind in ("html", "markdown"))
 
@@ -448,7 +448,7 @@ CHANGES = {
     "test": ({"test": True}, {"probes", *SCORED, *SHOWN}),
     "order of columns": ({"hypothesis_first": True}, {"probes", *SHOWN}),
     "probe": ({"probe": False}, {"probes", *SHOWN}),
-    "name of the data": ({"dataset": "rows"}, {"pool", "report", "model"}),
+    "name of the data": ({"dataset": "corpus"}, {"pool", "report", "model"}),
     "where it is told": ({"run_name": "mine", "logging_strategy": "epoch"}, set()),
     "name on the Hub": ({"hub_model_id": "me/it"}, SHOWN),
     "how fast it runs": ({"per_device_eval_batch_size": 7, "dataloader_persistent_workers": False}, set()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from datasets import Dataset, concatenate_datasets
 from hypothesis import given
@@ -34,15 +35,11 @@ def test_groups_are_equal_and_ordered(degrees, n_groups):
 
 
 def added(n, iteration):
+    table = pd.DataFrame({"premise": [f"p{k}" for k in range(n)], "hypothesis": [f"h{k}" for k in range(n)]})
+    table["source_id"] = [f"round-{iteration}:{k}" for k in range(n)]
     return pool_rows(
-        [[f"p{k}" for k in range(n)], [f"h{k}" for k in range(n)]],
-        [k % 3 for k in range(n)],
-        columns=("premise", "hypothesis"),
-        label_column="label",
-        iteration=iteration,
-        indicators=[1] * n,
-        confidences=[0.5] * n,
-        source_ids=[f"round-{iteration}:{k}" for k in range(n)],
+        table.assign(label=[k % 3 for k in range(n)], iteration=iteration, indicator=1, confidence=0.5),
+        ("premise", "hypothesis"),
     )
 
 
@@ -65,9 +62,10 @@ def test_rounds_are_files_and_the_pool_is_all_of_them(case, tmp_path):
 
 
 def test_columns_that_the_pool_adds_must_be_free():
-    rows = Dataset.from_dict({"confidence": ["a"], "label": [0]})
-    with pytest.raises(ValueError, match="'confidence' is one that the pool adds"):
-        original_rows(rows, ("confidence",))
+    for name in ("confidence", "reason"):
+        rows = Dataset.from_dict({name: ["a"], "label": [0]})
+        with pytest.raises(ValueError, match=f"'{name}' is one that the pool adds"):
+            original_rows(rows, (name,))
 
 
 def test_what_is_new():

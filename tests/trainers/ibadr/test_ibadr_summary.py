@@ -12,7 +12,7 @@ from hf_fairness.report import card_section, render_html, summarize, text_report
 from hf_fairness.report.plots import figures
 from hf_fairness.scores.challenge import CHALLENGE_MEASURES, MEASURES
 from hf_fairness.trainers.ibadr.arguments import CHOICES, IN_ROUNDS, TABLES
-from hf_fairness.trainers.ibadr.arms import RECIPES, smaller
+from hf_fairness.trainers.ibadr.arms import RECIPES, ROUNDS, smaller
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.sets import LabelledSet
 from hf_fairness.trainers.ibadr.summary import LIMITS, pictures, tell
@@ -38,6 +38,7 @@ ROUND = {
     "degrees": {side: {"counts": [2, 1], "mean": 0.3, "n": 3} for side in ("before", "after")},
     "generator": {"loss": 2.0},
     "judge": {"below_expected": True, "expected_agreement": 0.9},
+    "caution": "Round 1: the labels of 10 samples agree with the judge's in 40%, where chance gives 33%",
     "agreement": {"before": {"agreement": 0.4, "agreement_ci95": [0.3, 0.5], "chance": 0.33}},
     "examples": [],
 }
@@ -115,11 +116,11 @@ def test_arms():
 
 def test_every_name_of_the_option_is_a_recipe_and_the_other_way_round():
     assert set(CHOICES) | {"base", "ibadr", "control"} == set(RECIPES)
-    assert {name for name, recipe in RECIPES.items() if recipe.in_rounds} - {"ibadr"} == set(IN_ROUNDS)
+    assert {name for name, recipe in RECIPES.items() if recipe.rows in ROUNDS} - {"ibadr"} == set(IN_ROUNDS)
     for table in ("table 5", "the filter"):
         for name in TABLES[table]:
             config = IBADRConfig(output_dir="unused", use_cpu=True)
-            assert all(getattr(config, key) != value for key, value in RECIPES[name].changes.items())
+            assert all(getattr(config, key) != value for key, value in ROUNDS[name].items())
 
 
 def test_measures(record):
@@ -183,10 +184,7 @@ def test_the_difference_to_the_control_stands_in_the_table_with_its_interval(rec
 
 
 def test_poor_labels_and_leaks_are_told(record):
-    assert record.cautions == (
-        "Labels of the samples of round 1: 0.400 [0.300, 0.500] agree with the judge; validation rows as biased would "
-        "in 0.900, by chance 0.330",
-    )
+    assert record.cautions == (ROUND["caution"],)
     rounds, guards = record.tables
     assert ("drawn", "10") in rounds.rows
     assert ("new ones: agreement with the judge", "0.400 [0.300, 0.500]") in rounds.rows
