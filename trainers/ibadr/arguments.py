@@ -22,8 +22,6 @@ TABLES = {
 CHOICES = tuple(name for names in TABLES.values() for name in names)
 #: Those whose rows are generated in rounds: they need what a run on a given pool does not do.
 IN_ROUNDS = ("ibadr_poe", "z_filter", "z_filter_poe", *TABLES["table 5"], *TABLES["the filter"])
-#: What ``--poe`` asks for.
-_POE = ("poe", "ibadr_poe")
 
 
 @dataclass
@@ -53,16 +51,6 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
     )
     text_column: list[str] | None = field(
         default=None, metadata={"help": "One or two columns of texts; default: `premise` and `hypothesis`, or `text`."}
-    )
-    max_rows: int | None = field(
-        default=None, metadata={"help": "Take this many random training rows (table 8); default: all."}
-    )
-    validation_split: str | None = field(
-        default=None,
-        metadata={
-            "help": "Split of --validation_dataset, or without one of --dataset; default: a tenth of the training "
-            "rows, held out."
-        },
     )
     class_names: list[str] | None = field(
         default=None, metadata={"help": "Names of the labels in the order of their numbers, where the data lack them."}
@@ -117,13 +105,6 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         default=None,
         metadata={"help": "Train further final models, each on this many random rows of those added (table 9)."},
     )
-    show_texts: int = field(
-        default=0,
-        metadata={
-            "help": "Show so many rows that each round added in the report (never in a card); they can hold texts of "
-            "the data. Reports are files that people send on: default none."
-        },
-    )
     demo: bool = field(
         default=False,
         metadata={"help": "Run on a small world written for this package, with tiny models: no download, minutes."},
@@ -140,10 +121,8 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
         self.check_experiment()
         self.arms = [name.replace("-", "_") for name in self.arms or () if name != "none"] or None
         titles = [title for title, _ in self.pools]
-        in_rounds = [
-            *(name for name in self.chosen_arms if name in IN_ROUNDS),
-            *(["--added_sizes"] * bool(self.added_sizes)),
-        ]
+        in_rounds = [name for name in self.chosen_arms if name in IN_ROUNDS]
+        in_rounds += ["--added_sizes"] if self.added_sizes else []
         refuse_any(
             {
                 f"--added_sizes is {self.added_sizes}, expected numbers of 1 or more.": (
@@ -171,7 +150,7 @@ class IBADRArguments(DataArguments, HeldOutArguments, LabelArguments, Experiment
     @property
     def chosen_arms(self) -> tuple[str, ...]:
         """Models beside the usual ones, each once."""
-        return tuple(dict.fromkeys([*(_POE if self.poe else ()), *(self.arms or ())]))
+        return tuple(dict.fromkeys([*(("poe", "ibadr_poe") if self.poe else ()), *(self.arms or ())]))
 
     @property
     def pools(self) -> list[tuple[str, str]]:

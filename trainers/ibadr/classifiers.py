@@ -84,7 +84,7 @@ class Classifiers(Method):
         labels = [f"LABEL_{number}" for number in range(len(self.task.label_names))]
 
         def work(folder: Path) -> dict[str, Any]:
-            value, tokenizer = as_pair(start)
+            value, tokenizer = as_pair(start.model)
             model, tokenizer = open_pair_classifier(
                 value, label_names=labels, tokenizer=tokenizer, seed=options["seed"]
             )

@@ -82,14 +82,12 @@ def open_data(arguments: IBADRArguments, config: IBADRConfig) -> dict[str, Any]:
     pools = {title: _pool(place) for title, place in arguments.pools}
     if arguments.demo:
         return {**demo_data(config.seed), "pools": pools}
-    if not arguments.dataset:
-        raise ValueError("--dataset is missing: a file, folder or Hub id with texts and labels; or --demo.")
     return {
         "pools": pools,
-        "challenge": dict(_challenge(text) for text in arguments.challenge or []),  # what is small comes first
-        "test": open_held_out(arguments, arguments, "test"),
-        "validation": open_held_out(arguments, arguments, "validation"),
         "train": open_rows(arguments),
+        "validation": open_held_out(arguments, arguments, "validation"),
+        "test": open_held_out(arguments, arguments, "test"),
+        "challenge": dict(_challenge(text) for text in arguments.challenge or []),
     }
 
 
@@ -105,11 +103,10 @@ def _challenge(text: str) -> tuple[str, Any]:
             f"{', '.join(CHALLENGE_SETS)}, own."
         )
     path = Path(place)
-    if name != "own":
-        if not path.exists():
-            raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
-        if not any(path.rglob("*.parquet")) and path.suffix != ".parquet":
-            return title, place
+    if name != "own" and not path.exists():
+        raise ValueError(f"--challenge {title}: {missing(place, 'the file of the challenge set')}")
+    if name != "own" and path.suffix != ".parquet" and not any(path.rglob("*.parquet")):
+        return title, place
     return title, open_dataset(place, split=None, prefer=("evaluation", "test", "validation"))
 
 

@@ -192,18 +192,21 @@ def given_models(
         "filter": "" if config.confidence_from in CONFIDENCES else config.confidence_from,
     }
     wanted = {role: found for role, name in named.items() if (found := given.get(role) or name)}
-    for role, what in (("model", "classifier (--model_name_or_path)"), ("generator", "generator (--generator_model)")):
-        if role not in wanted:
-            raise ValueError(f"The {what} is missing: an id on the Hub, a folder, or a live model with its tokenizer.")
-    found = {}
-    for role, source in {"shallow": wanted["model"], **wanted}.items():
-        model, tokenizer = source if isinstance(source, tuple) else (source, None)
-        name = str(shown_name(model)) if isinstance(model, (str, Path)) else type(model).__name__
-        known = label_names if role in ("judge", "filter") else ()
-        found[role] = Fitted(name, (source_key(model, tokenizer), *known), source)
-    return found
+    lacking = {"model": "classifier (--model_name_or_path)", "generator": "generator (--generator_model)"}
+    how = "an id on the Hub, a folder, or a live model with its tokenizer"
+    refuse_any({f"The {what} is missing: {how}.": role not in wanted for role, what in lacking.items()})
+    asked = dict.fromkeys(("judge", "filter"), label_names)
+    sources = {"shallow": wanted["model"], **wanted}
+    return {role: given_model(source, *asked.get(role, ())) for role, source in sources.items()}
 
 
-def as_pair(model: Fitted) -> tuple[Any, Any]:
+def given_model(source: Any, *known: str) -> Fitted:
+    """A model that was not trained here: an id, a folder, or a pair with its tokenizer; and labels that it knows."""
+    model, tokenizer = as_pair(source)
+    name = str(shown_name(model)) if isinstance(model, (str, Path)) else type(model).__name__
+    return Fitted(name, (source_key(model, tokenizer), *known), source)
+
+
+def as_pair(source: Any) -> tuple[Any, Any]:
     """What opens a model, and the tokenizer that was given with it."""
-    return model.model if isinstance(model.model, tuple) else (model.model, None)
+    return source if isinstance(source, tuple) else (source, None)

@@ -1,8 +1,8 @@
 """IBADR from labelled rows to a refined pool and a classifier trained on it, beside what it is compared with.
 
-Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``degrees-k`` (bias degree of
-every row of the pool), ``generator-k``, ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k``
--> ``pool`` -> ``probes`` (what one text gives away, what added rows share with other sets) -> ``ibadr`` (the classifier
+Stages: ``base`` (the classifier on the original rows) -> ``shallow-0`` -> for each round ``generator-k`` (which learns
+from the pool and its bias degrees), ``samples-k`` (what the pool grows by, and what was left out), ``shallow-k`` ->
+``pool`` -> ``probes`` (what one text gives away, what added rows share with other sets) -> ``ibadr`` (the classifier
 on the pool) -> ``control`` (as many steps on the original rows) and what else `hf_fairness.trainers.ibadr.arms` has;
 after each model its ``scores``. All that is read is checked before the first. What trains knows labels by number alone,
 so that other names, and other sets to measure on, train nothing anew. Rounds with other settings are trials of the run:
@@ -26,7 +26,7 @@ from transformers import AutoConfig, Trainer
 from hf_fairness.measure.classifier.leakage import ngram_overlap
 from hf_fairness.measure.classifier.partial_input import partial_input
 from hf_fairness.measure.model_keys import source_key
-from hf_fairness.publishing import CARD, Artefact, is_hub_id
+from hf_fairness.publishing import CARD, Artefact
 from hf_fairness.record import Record
 from hf_fairness.refine import z_filter
 from hf_fairness.report.artefact_card import (
@@ -51,7 +51,7 @@ from hf_fairness.trainers.ibadr.pool import ACCEPTED, LABEL, Pool, added_rows, p
 from hf_fairness.trainers.ibadr.rounds import BASE, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
 from hf_fairness.trainers.ibadr.summary import CONVENTION, LIMITS, pictures, tell
-from hf_fairness.utils import REPORT, check_packages, package_versions
+from hf_fairness.utils import REPORT, check_packages
 
 #: Settings that the card of the pool quotes.
 _SHOWN = (
@@ -71,6 +71,8 @@ WRITER = (
     "(Wang et al. 2023). It is no chat model. A row begins with its bias degree (<|bias-1|> is the lowest of {n}) and "
     "its label ({labels})."
 )
+#: Front matter of a model's card.
+FRONT = {"library_name": "transformers", "pipeline_tag": "text-classification"}
 #: Rows in which an augmentation is looked for at a time, before anything is trained.
 LOOKED_AT = 1000
 #: Rows that the partial-input probe is trained and tested on, at most.
@@ -182,19 +184,17 @@ class IBADR(Rounds):
 
     def asked(self) -> dict[str, Any]:
         """The settings as a reader sees them: no paths of this machine."""
-        roles, pools = {"model_name_or_path": "model", "shallow_model": "shallow"}, self.data["pools"]
-        asked = super().asked()
-        if pools:
-            del asked["generator_model"]  # it is not opened
-        else:
-            roles["generator_model"] = "generator"
-        return {
-            **asked,
+        named = {"model_name_or_path": "model", "shallow_model": "shallow", "generator_model": "generator"}
+        asked = {
+            **super().asked(),
             **shown_settings(self.config.shown()),
             "challenge": [text.partition("=")[0] for text in self.arguments.challenge or []],
-            **({"pool": [title or "pool" for title in pools]} if pools else {}),
-            **{name: self.models[role].name for name, role in roles.items()},
+            **{name: self.models[role].name for name, role in named.items()},
         }
+        if self.data["pools"]:
+            asked["pool"] = [title or "pool" for title in self.data["pools"]]
+            del asked["generator_model"]  # it is not opened
+        return asked
 
     def arms(self) -> list[Plan]:
         """The classifiers that are wanted."""
@@ -262,12 +262,11 @@ class IBADR(Rounds):
             add = recipes.augmentation(name, a, self.task, self.seed, str(self.config.device))
             made = self.original.rows.map(add, batched=True, desc=title)
             mark, unchanged = next(iter(add.unchanged().items()))
-            new = made.select([place for place, value in enumerate(made[mark][:]) if value != unchanged])
+            new = made.filter(lambda value: value != unchanged, input_columns=mark)
             return added_rows(new, self.task.columns, name)
 
-        models = [getattr(a, each) for each in ("wordnet", "masked_model", "forward_model", "backward_model")]
-        keys = [each and source_key(each) for each in models]
-        inputs = [self.original.key, self.seed, self.task.label_names, a.hypothesis_first, keys]
+        asked = [each and source_key(each) for each in (a.wordnet, a.masked_model, a.forward_model, a.backward_model)]
+        inputs = [self.original.key, self.seed, self.task.label_names, a.hypothesis_first, asked]
         return self._grown(f"rows-{name}", title, make, inputs)
 
     def _grown(self, stage: str, title: str, make: Callable[[], Dataset], inputs: Any, n: int | None = None) -> Pool:
@@ -316,26 +315,23 @@ class IBADR(Rounds):
             "n_rows": counts["n"],
             "limits": MADE_UP,
             "licence": self.arguments.license,
-            "versions": package_versions(("hf-fairness", "torch", "transformers", "datasets")),
         }
 
     def _probes(self, pool: Pool) -> Any:
         """What one text of a pair gives away of the label, and what added rows share with test and challenge sets."""
         columns, part = self.task.columns, self.task.columns[0 if self.arguments.hypothesis_first else -1]
-        theirs = {each.name: each for each in self.labelled if each.name != "validation"}
+        theirs = {each.name: each.texts for each in self.labelled if each.name != "validation"}
         sides = {"original": self.task.train, "pool": pool.rows}
         sides = sides if self.arguments.probe and len(columns) == 2 else {}
 
         def work(folder: Path) -> dict[str, Any]:
             how: dict[str, Any] = {"column": part, "full_columns": None, "max_rows": PROBE_ROWS, "seed": self.seed}
-            texts = {name: each.texts for name, each in theirs.items()}
             return {
                 "partial_input": {side: partial_input(rows, **how) for side, rows in sides.items()},
-                "leakage": ngram_overlap(pool.added, texts, columns=columns, whole_column=part) if texts else {},
+                "leakage": ngram_overlap(pool.added, theirs, columns=columns, whole_column=part) if theirs else {},
             }
 
-        inputs = [pool.key, part, list(sides), self.seed, {name: each.key for name, each in theirs.items()}]
-        return self.run.stage("probes", work, inputs=inputs)
+        return self.run.stage("probes", work, inputs=[pool.key, part, list(sides), self.seed, theirs])
 
     def extras(self, found: Found) -> dict[str, Any]:
         """Rows, rounds, pool, and what the probes found."""
@@ -374,14 +370,8 @@ class IBADR(Rounds):
             summary=f"A text classifier ({', '.join(self.task.label_names)}): {self.base_name}, trained on {data}.",
             **from_record(record),
             load=load_classifier(*("Two women play chess.", "People play a game.")[: len(self.task.columns)]),
-            metadata=self._metadata("model", "text-classification", record),
+            metadata=FRONT | card_metadata(record, base_model=self.models["model"].model),
         )
-
-    def _metadata(self, role: str, task: str, record: Record | None = None) -> dict[str, Any]:
-        """Front matter; it names the model that one was made from only where that is on the Hub."""
-        model = self.models[role].model
-        base = card_metadata(record, base_model=model if is_hub_id(model) else None)
-        return {"library_name": "transformers", "pipeline_tag": task, **base}
 
     def artefacts(self, record: Record, found: Found) -> dict[str, Artefact]:
         """Beside the classifier: the generator of its samples, and the pool that it was trained on, if made here."""
@@ -406,13 +396,13 @@ class IBADR(Rounds):
 
     def _about_generator(self, record: Record) -> About:
         """What the card of the generator says."""
-        base, c = self.models["generator"].name, self.config
+        base, c = self.models["generator"], self.config
         labels = ", ".join(f"<|label-{number}|> {name}" for number, name in enumerate(self.task.label_names))
         return About(
-            title=f"{base.split('/')[-1]}-ibadr-generator",
-            summary=WRITER.format(base=base, n=c.n_bias_indicators, labels=labels),
+            title=f"{base.name.split('/')[-1]}-ibadr-generator",
+            summary=WRITER.format(base=base.name, n=c.n_bias_indicators, labels=labels),
             section=bias_section(record, of="the classifier that was trained on its samples"),
             load=load_generator(f"{'<|bias-1|>' if c.use_indicators else ''}<|label-0|>"),
             limits=MADE_UP,
-            metadata=self._metadata("generator", "text-generation"),
+            metadata=FRONT | card_metadata(None, base_model=base.model) | {"pipeline_tag": "text-generation"},
         )

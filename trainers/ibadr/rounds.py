@@ -1,4 +1,4 @@
-"""The rounds of IBADR: bias degrees, generator, samples, update of the shallow model; each a stage of its own.
+"""The rounds of IBADR: the generator learns from bias degrees, it writes samples, the shallow model is updated.
 
 The samples of a round are drawn, read, compared with the pool, judged, filtered and written.
 """
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from datasets import Dataset
-from numpy.typing import NDArray
 
 from hf_fairness.runs import content_key
 from hf_fairness.scores.statistics import generator as random_generator
@@ -49,9 +48,10 @@ from hf_fairness.trainers.training.bias_columns import TEACHER_COLUMN
 from hf_fairness.trainers.training.dct import NEGATIVES_COLUMN
 from hf_fairness.utils import is_main_process
 
-DEGREES = "degrees.npy"
-#: Stages of the classifiers that the rounds begin with: one trained on the original rows, and the first shallow model.
-BASE, FIRST_SHALLOW = "base", "shallow-0"
+#: Bias degrees of the pool, beside the generator that learned from them; a name that is never pushed.
+DEGREES = "_degrees.npy"
+#: Stage of the classifier that is trained on the original rows.
+BASE = "base"
 #: Settings that decide what a generator learns, and which samples it writes and a round keeps.
 _OF_GENERATOR = ("generator_lora_r", "generator_use_peft", "max_new_tokens", "n_bias_indicators", "use_indicators")
 _OF_SAMPLES = (
@@ -83,11 +83,11 @@ class Rounds(Classifiers):
     @cached_property
     def first_shallow(self) -> Fitted:
         """The shallow model on random rows of the data."""
-        return self._shallow(FIRST_SHALLOW, 0, self.original, self.models["shallow"])
+        return self._shallow(0, self.original, self.models["shallow"])
 
-    def _shallow(self, name: str, number: int, pool: Pool, start: Fitted, stop_at: int | None = None) -> Fitted:
-        """A model trained on random rows of the pool as it is after some rounds."""
-        n = self.config.n_shallow
+    def _shallow(self, number: int, pool: Pool, start: Fitted, stop_at: int | None = None) -> Fitted:
+        """A model trained on random rows of the pool as it is after some rounds, to its end or to a step."""
+        name, n = f"shallow-{number}" + (f"-step-{stop_at}" if stop_at else ""), self.config.n_shallow
         order = random_generator(self.seed, "shallow", number).permutation(len(pool.rows))
         part = Pool(pool.rows.select(order[:n]), (*pool.key, number, n))
         return self.train(name, part, start, kind="shallow", stop_at=stop_at)
@@ -98,46 +98,31 @@ class Rounds(Classifiers):
             return [self.base if column == TEACHER_COLUMN else self.first_shallow]
         total, epochs = self.first_shallow.training["steps"], max(1, math.ceil(self.config.shallow_num_train_epochs))
         cuts = sorted({max(1, round(total * epoch / epochs)) for epoch in range(1, epochs)} - {total})
-        begin = 0, self.original, self.models["shallow"]
-        return [*(self._shallow(f"{FIRST_SHALLOW}-step-{n}", *begin, n) for n in cuts), self.first_shallow]
+        parts = [self._shallow(0, self.original, self.models["shallow"], steps) for steps in cuts]
+        return [*parts, self.first_shallow]
 
     def refine(self) -> tuple[Pool, list[dict[str, Any]]]:
         """Carry out all rounds; returns the refined pool, and what each round found."""
         pool, shallow, writer, reports = self.original, self.first_shallow, self.models["generator"], []
-        known: Fitted | None = None
         for number in range(1, self.config.rounds + 1):
             if number > 1 and self.config.update_shallow:  # USM
-                shallow, known = self._shallow(f"shallow-{number - 1}", number - 1, pool, shallow), None
-            known = self._degrees(number, pool, shallow, known)
-            writer = self._generator(number, pool, known, writer)
+                shallow = self._shallow(number - 1, pool, shallow)
+            writer = self._generator(number, pool, shallow, writer)
             samples = self._samples(number, pool, shallow, writer)
-            pool = pool.grown(samples)
+            pool, added = pool.grown(samples), read_rows(samples.model / ACCEPTED)
             labels = {  # the stage keeps their numbers
                 side: dict(zip(self.task.label_names, counts, strict=True))
                 for side, counts in samples.training["labels"].items()
             }
-            found = {"pool": known.training, "generator": writer.training, **samples.training, "labels": labels}
-            reports.append({"round": number, **found, "examples": self._examples(samples)})
+            shown = added.select(range(min(self.arguments.show_texts, len(added))))
+            examples = self.task.named(shown.select_columns([*self.task.columns, LABEL]))
+            found = {**writer.training, **samples.training, "labels": labels, "examples": examples}
+            reports.append({"round": number, **found})
         return pool, reports
-
-    def _degrees(self, number: int, pool: Pool, shallow: Fitted, known: Fitted | None) -> Fitted:
-        """Bias degree of every row of the pool; of added rows only, where the others are known."""
-
-        def work(folder: Path) -> dict[str, Any]:
-            before = np.zeros(0, dtype=np.float32) if known is None else np.load(known.model / DEGREES)
-            fresh = self.degrees(shallow, pool.rows.select(range(len(before), len(pool.rows))))
-            values = np.concatenate([before, fresh])
-            groups = bias_groups(values, self.config.n_bias_indicators)
-            means = [float(values[groups == group].mean()) for group in range(1, groups.max() + 1)]
-            if is_main_process():
-                np.save(folder / DEGREES, values)
-            return {**degree_histogram(values), "n_scored": len(fresh), "group_means": means}
-
-        return self.stage(f"degrees-{number}", work, [shallow.key, pool.key, self.config.n_bias_indicators])
 
     def _open_generator(self, writer: Fitted) -> tuple[Any, Any]:
         """The generator as it was given, or as a round left it."""
-        value, tokenizer = as_pair(self.models["generator"])
+        value, tokenizer = as_pair(self.models["generator"].model)
         return open_generator(
             value,
             tokenizer=tokenizer,
@@ -147,28 +132,39 @@ class Rounds(Classifiers):
             trained=None if writer is self.models["generator"] else writer.model,
         )
 
-    def _generator(self, number: int, pool: Pool, degrees: Fitted, before: Fitted) -> Fitted:
-        """Fine-tune the generator on the pool."""
+    def _generator(self, number: int, pool: Pool, shallow: Fitted, before: Fitted) -> Fitted:
+        """Find the bias degree of every row of the pool, and fine-tune the generator on what they say."""
         c = self.config
         epochs = c.generator_num_train_epochs if number == 1 else c.generator_later_num_train_epochs
         merged = c.generator_use_peft and number == c.rounds
 
         def work(folder: Path) -> dict[str, Any]:
+            known = np.zeros(0, dtype=np.float32)
+            if number > 1 and not c.update_shallow:  # the shallow model is that of before
+                known = np.load(before.model / DEGREES)
+            degrees = self.degrees(shallow, pool.rows.select(range(len(known), len(pool.rows))))
+            degrees = np.concatenate([known, degrees])
+            groups = bias_groups(degrees, c.n_bias_indicators)
+            means = [float(degrees[groups == group].mean()) for group in range(1, groups.max() + 1)]
             model, layout = self._open_generator(before)
-            groups = bias_groups(np.load(degrees.model / DEGREES), c.n_bias_indicators)
             rows = pool.rows.remove_columns("indicator").add_column("indicator", groups.tolist())
             how: dict[str, Any] = {"config": c, "num_train_epochs": epochs, **self.reporting(folder)}
             place = folder / "checkpoints"
             found = train_generator(model, layout, rows, columns=self.task.columns, output_dir=place, **how)
             if is_main_process():
+                np.save(folder / DEGREES, degrees)
                 save_generator(model, layout, folder)
                 if merged:
                     save_generator(model, layout, folder / "merged", merged=True)
             self.clear(folder)
-            return {**found, "labels": dict(Counter(map(str, rows[LABEL][:])))}
+            scored = {"n_scored": len(degrees) - len(known), "group_means": means}
+            return {
+                "pool": {**degree_histogram(degrees), **scored},
+                "generator": {**found, "labels": dict(Counter(map(str, rows[LABEL][:])))},
+            }
 
         how = [*(getattr(c, name) for name in _OF_GENERATOR), epochs, self.matters(c.training("generator")), merged]
-        inputs = [before.key, pool.key, degrees.key, how]
+        inputs = [before.key, shallow.key, pool.key, how]
         return self.stage(f"generator-{number}", work, inputs, keep_partial=True)
 
     def _samples(self, number: int, pool: Pool, shallow: Fitted, writer: Fitted) -> Fitted:
@@ -187,11 +183,6 @@ class Rounds(Classifiers):
         ]
         inputs = [pool.key, [model.key for model in asked.values()], how]
         return self.stage(f"samples-{number}", partial(self.sampled, number=number, pool=pool, **asked), inputs)
-
-    def _examples(self, samples: Fitted) -> list[dict[str, Any]]:
-        """The first rows that a round added, as many as are to be shown."""
-        rows = read_rows(samples.model / ACCEPTED).select_columns([*self.task.columns, LABEL])
-        return self.task.named(rows.select(range(min(self.arguments.show_texts, len(rows)))))
 
     def sampled(
         self,
@@ -223,25 +214,25 @@ class Rounds(Classifiers):
             ValueError: no sample can be read, or none is left.
             LabelsAtChanceError: the labels of samples mean nothing to the judge.
         """
-        c, columns, where = self.config, self.task.columns, f"Round {number}"
+        c, task, where, first = self.config, self.task, f"Round {number}", self.first_shallow
         model, layout = self._open_generator(writer)
-        model.to(c.device)
-        samples = self._new_samples(model, layout, number, pool)
+        samples = self._drawn(model.to(c.device), layout, number, pool)
         fresh = samples[samples[REASON] == ""]
         if fresh.empty:
             raise ValueError(nothing_left(where, samples[REASON].tolist(), c.max_new_tokens))
-        rows = pool_rows(fresh, columns)
-        asked = {each.key: each for each in (shallow, self.first_shallow, confident) if each is not writer}
+        rows = pool_rows(fresh, task.columns)
+        asked = {each.key: each for each in (shallow, first, confident) if each is not writer}
         degrees = {key: self.degrees(each, rows) for key, each in asked.items()}
         if confident is writer:
-            told = self.task.texts(rows), rows[LABEL][:], rows["indicator"][:]
+            told = task.texts(rows), rows[LABEL][:], rows["indicator"][:]
             degrees[writer.key] = generator_confidence(model, layout, *told, config=c)
         said = pd.DataFrame({LABEL: fresh[LABEL], "judged": self.classes(judge, rows)})
         said["degrees"], said["confidence"] = degrees[shallow.key], degrees[confident.key]
         if self.data["anti_artefact"] is not None:
             said["anti_artefact"] = np.asarray(self.data["anti_artefact"](rows), dtype=bool)
         before = self._described(said)
-        judged = self._judge(judge, degrees[self.first_shallow.key], before["agreement"])
+        right = self.classes(judge, task.validation) == np.asarray(task.validation[LABEL][:])
+        judged = judge_of_labels(right, self.degrees(first, task.validation), degrees[first.key], before["agreement"])
         caution = check_labels(where, before["agreement"], judged, stop=c.check_agreement)
         kept = said["confidence"] >= c.confidence_threshold
         if not kept.any():
@@ -254,18 +245,18 @@ class Rounds(Classifiers):
         samples.loc[said.index[~kept], REASON] = "low_confidence"
         added, after = samples[samples[REASON] == ""], self._described(said[kept])
         if is_main_process():
-            pool_rows(added, columns).to_parquet(folder / ACCEPTED)
+            pool_rows(added, task.columns).to_parquet(folder / ACCEPTED)
             left = samples.drop(added.index)
-            pool_rows(left, columns).add_column(REASON, left[REASON].tolist()).to_parquet(folder / REJECTED)
+            pool_rows(left, task.columns).add_column(REASON, left[REASON].tolist()).to_parquet(folder / REJECTED)
         return {
             **{what: {"before": found, "after": after[what]} for what, found in before.items()},
             "counts": {"drawn": c.n_drawn, **Counter(samples[REASON].replace("", "accepted"))},
             "judge": judged,
             "caution": caution,
-            "diversity": self._diversity(pool_rows(added, columns)),
+            "diversity": self._diversity(pool_rows(added, task.columns)),
         }
 
-    def _new_samples(self, model: Any, layout: Any, number: int, pool: Pool) -> pd.DataFrame:
+    def _drawn(self, model: Any, layout: Any, number: int, pool: Pool) -> pd.DataFrame:
         """All samples of a round in the form of a pool, with the reason for which one is left out; empty for new ones.
 
         The filter has seen none of them yet.
@@ -294,12 +285,6 @@ class Rounds(Classifiers):
             share = share_entry("anti_artefact_share", int(said["anti_artefact"].sum()), len(said))
             found["anti_artefact"] = {**share, "n": len(said)}
         return found
-
-    def _judge(self, judge: Fitted, degrees: NDArray[Any], agreement: dict[str, Any]) -> dict[str, Any]:
-        """What the judge makes of validation rows, beside its agreement with samples of some bias degrees."""
-        validation = self.task.validation
-        right = self.classes(judge, validation) == np.asarray(validation[LABEL][:])
-        return judge_of_labels(right, self.degrees(self.first_shallow, validation), degrees, agreement)
 
     def _diversity(self, added: Dataset) -> dict[str, Any]:
         """How varied the added samples are, beside as many original rows."""

@@ -49,7 +49,7 @@ class LabelledSet(EvalSet):
 
     rules: ChallengeSet = field(default_factory=lambda: ChallengeSet(()))
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    texts: Dataset | None = field(default=None, repr=False)
+    texts: Dataset = field(default_factory=lambda: Dataset.from_dict({}), repr=False)
     label_names: Sequence[str] = ()
     device: Any = None
     seed: int = 0
@@ -73,7 +73,6 @@ class LabelledSet(EvalSet):
 
     def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Accuracy over all rows, by gold label, and by what else the rows are divided by."""
-        assert self.texts is not None
         how: dict[str, Any] = {"columns": self.texts.column_names, "device": self.device, "distributed": turn()[1] > 1}
         guesses = class_log_probabilities(fitted.model, None, self.texts, **how).argmax(axis=1)
         np.save(folder / f"{self.key}.npy", self.right(guesses))

@@ -9,48 +9,41 @@ from typing import Any
 from hf_fairness.record import Table, interval, mapping, number
 from hf_fairness.report.text import format_value
 
-#: What became of samples, in the order of the table, with what it is called there.
+#: What became of samples, in the order of the table: what it is called there, and the kind that the picture shows.
 FATES = {
-    "drawn": "drawn",
-    "accepted": "added to the pool",
-    "low_confidence": "below the threshold",
-    "in_pool": "texts in the pool",
-    "in_pool_other_label": "texts in the pool, other label",
-    "repeated": "texts of an earlier sample",
-    "repeated_other_label": "texts of an earlier sample, other label",
-    "unended": "did not end",
-    "wrong_parts": "not the texts of a row",
-    "empty_text": "an empty text",
-    "broken_text": "broken characters",
-}
-#: The same in fewer kinds, for the picture.
-FATE_KINDS = {
-    "added": ("accepted",),
-    "below the threshold": ("low_confidence",),
-    "not new": ("in_pool", "in_pool_other_label", "repeated", "repeated_other_label"),
-    "not readable": ("unended", "wrong_parts", "empty_text", "broken_text"),
+    "drawn": ("drawn", ""),
+    "accepted": ("added to the pool", "added"),
+    "low_confidence": ("below the threshold", "below the threshold"),
+    "in_pool": ("texts in the pool", "not new"),
+    "in_pool_other_label": ("texts in the pool, other label", "not new"),
+    "repeated": ("texts of an earlier sample", "not new"),
+    "repeated_other_label": ("texts of an earlier sample, other label", "not new"),
+    "unended": ("did not end", "not readable"),
+    "wrong_parts": ("not the texts of a row", "not readable"),
+    "empty_text": ("an empty text", "not readable"),
+    "broken_text": ("broken characters", "not readable"),
 }
 #: Numbers of a round, and where they stand in what it found.
 NUMBERS = {
-    "pool before: mean bias degree": ("pool", "mean"),
-    "agreement of validation rows as biased, with true labels": ("judge", "expected_agreement"),
-    "new ones: agreement with the judge": ("agreement", "before", "agreement"),
-    "new ones: by chance": ("agreement", "before", "chance"),
-    "new ones: kappa": ("agreement", "before", "kappa"),
-    "new ones: mean bias degree": ("degrees", "before", "mean"),
-    "new ones: anti-artefact share": ("anti_artefact", "before", "anti_artefact_share"),
-    "added ones: agreement with the judge": ("agreement", "after", "agreement"),
-    "added ones: by chance": ("agreement", "after", "chance"),
-    "added ones: kappa": ("agreement", "after", "kappa"),
-    "added ones: mean bias degree": ("degrees", "after", "mean"),
-    "added ones: anti-artefact share": ("anti_artefact", "after", "anti_artefact_share"),
-    "as many original rows: distinct 1-grams": ("diversity", "original", "distinct_1"),
-    "as many original rows: distinct 2-grams": ("diversity", "original", "distinct_2"),
-    "as many original rows: distinct 3-grams": ("diversity", "original", "distinct_3"),
-    "added ones: distinct 1-grams": ("diversity", "after", "distinct_1"),
-    "added ones: distinct 2-grams": ("diversity", "after", "distinct_2"),
-    "added ones: distinct 3-grams": ("diversity", "after", "distinct_3"),
-    "generator: mean loss per token": ("generator", "loss"),
+    "pool before: mean bias degree": "pool/mean",
+    "agreement of validation rows as biased, with true labels": "judge/expected_agreement",
+    "new ones: agreement with the judge": "agreement/before/agreement",
+    "new ones: by chance": "agreement/before/chance",
+    "new ones: kappa": "agreement/before/kappa",
+    "new ones: mean bias degree": "degrees/before/mean",
+    "new ones: anti-artefact share": "anti_artefact/before/anti_artefact_share",
+    "added ones: agreement with the judge": "agreement/after/agreement",
+    "added ones: by chance": "agreement/after/chance",
+    "added ones: kappa": "agreement/after/kappa",
+    "added ones: mean bias degree": "degrees/after/mean",
+    "added ones: anti-artefact share": "anti_artefact/after/anti_artefact_share",
+    "as many original rows: distinct 1-grams": "diversity/original/distinct_1",
+    "as many original rows: distinct 2-grams": "diversity/original/distinct_2",
+    "as many original rows: distinct 3-grams": "diversity/original/distinct_3",
+    "added ones: distinct 1-grams": "diversity/after/distinct_1",
+    "added ones: distinct 2-grams": "diversity/after/distinct_2",
+    "added ones: distinct 3-grams": "diversity/after/distinct_3",
+    "generator: mean loss per token": "generator/loss",
 }
 LIMITS = (
     "Intervals are over the rows at hand, not over other trainings: two seeds can differ by more. Read a difference "
@@ -100,8 +93,8 @@ def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any
             for table in (
                 rounds_table(rounds),
                 guard_table(extras),
-                added_table(extras.get("added", {})),
-                *(rounds_table(each, title) for title, each in extras.get("ablations", {}).items()),
+                added_table(extras["added"]),
+                *(rounds_table(each, title) for title, each in extras["ablations"].items()),
             )
             if len(table.rows) > 1
         ),
@@ -111,10 +104,13 @@ def tell(extras: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any
 
 def rounds_table(rounds: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     """What became of the samples of each round, and how they are; ``title``: of the model, if it is not IBADR."""
-    fates = {words: [each["counts"].get(fate) for each in rounds] for fate, words in FATES.items()}
     rows = [("samples", *(f"round {each['round']}" for each in rounds))]
-    rows += [(words, *(f"{n or 0:,}" for n in found)) for words, found in fates.items() if any(found)]
-    for words, (*path, key) in NUMBERS.items():
+    for fate, (words, _) in FATES.items():
+        sizes = [each["counts"].get(fate, 0) for each in rounds]
+        if any(sizes):
+            rows.append((words, *(f"{n:,}" for n in sizes)))
+    for words, place in NUMBERS.items():
+        *path, key = place.split("/")
         entries = [reduce(mapping, path, each) for each in rounds]
         if any(key in each for each in entries):
             rows.append((words, *(_cell(each, key) for each in entries)))
@@ -162,10 +158,10 @@ def pictures(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Data of the pictures: bias degrees around the filter, and what became of the samples; none without rounds."""
     if not rounds:
         return {}
-    sides = {"before the filter": "before", "after it": "after"}
     degrees = {
         f"round {each['round']}": {
-            **{title: each["degrees"][side]["counts"] for title, side in sides.items()},
+            "before the filter": each["degrees"]["before"]["counts"],
+            "after it": each["degrees"]["after"]["counts"],
             "pool": each["pool"]["counts"],
         }
         for each in rounds
@@ -175,10 +171,11 @@ def pictures(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         f"{_cell(each['degrees']['before'], 'mean')} before, {_cell(each['degrees']['after'], 'mean')} after"
         for each in rounds
     ]
+    kinds = dict.fromkeys(kind for _, kind in FATES.values() if kind)
     shares = {
         f"round {each['round']}": {
-            kind: sum(each["counts"].get(key, 0) for key in keys) / each["counts"]["drawn"]
-            for kind, keys in FATE_KINDS.items()
+            kind: sum(n for fate, n in each["counts"].items() if FATES[fate][1] == kind) / each["counts"]["drawn"]
+            for kind in kinds
         }
         for each in rounds
     }

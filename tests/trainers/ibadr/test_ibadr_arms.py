@@ -74,9 +74,9 @@ def test_models_are_trained_on_the_rows_of_their_recipe(case, report, folder):
 @pytest.mark.whole
 def test_what_is_the_same_is_made_once(report, folder):
     found = set(stages(folder))
-    assert {"shallow-0", "degrees-1", "generator-1", "samples-1"} <= found
+    assert {"shallow-0", "generator-1", "samples-1"} <= found
     for name in report["ablations"]:
-        assert not {f"base-{name}", f"shallow-0-{name}", f"degrees-1-{name}"} & found
+        assert not {f"base-{name}", f"shallow-0-{name}"} & found
     for name in ("without_update", "lowest_indicator", "without_filter", "biased_filter", "without_rounds"):
         assert f"generator-1-{name}" not in found
     assert "samples-1-without_update" not in found

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{text}:hf_fairness.utils.FairnessWarning")
     for text in (r"Round \d", "Every one of the")
 ]
-STAGES = ["base", "scores_base", "shallow-0", "degrees-1", "generator-1", "samples-1", "shallow-1", "degrees-2"]
+STAGES = ["base", "scores_base", "shallow-0", "generator-1", "samples-1", "shallow-1"]
 STAGES += ["generator-2", "samples-2", "pool", "probes", "ibadr", "scores_ibadr", "control", "scores_control"]
 STAGES += ["comparisons", "report", "model"]
 
@@ -259,7 +259,7 @@ def test_switches(case, started, settings):
     if not settings.get("use_indicators", True):
         assert asked == {0}
     if not settings.get("update_shallow", True):
-        assert stages["degrees-2"]["result"]["n_scored"] == found["rounds"][0]["counts"]["accepted"]
+        assert stages["generator-2"]["result"]["pool"]["n_scored"] == found["rounds"][0]["counts"]["accepted"]
         assert {"poe", "ibadr_poe", "ibadr_5"} <= set(found["arms"])
         assert found["arms"]["ibadr_5"]["n_rows"] == len(case.world.train) + 5
         assert "ibadr_poe - ibadr" in found["comparisons"]["planted"]
@@ -379,7 +379,7 @@ def test_seeds_and_values_of_a_setting_share_what_they_can(case, started, capsys
     again = {stage for stage in stages if stage.endswith("-seed_1")}
     assert again == {f"{stage}-seed_1" for stage in STAGES if stage not in ("report", "model")}
     swept = {stage.removesuffix("-confidence_threshold_0_01") for stage in stages if stage.endswith("_0_01")}
-    assert not swept & {"base", "scores_base", "shallow-0", "degrees-1", "generator-1"}
+    assert not swept & {"base", "scores_base", "shallow-0", "generator-1"}
     assert {"samples-1", "samples-2", "pool"} <= swept
     print_report(found)
     printed = capsys.readouterr().out
@@ -443,7 +443,7 @@ SHOWN = {"report", "model"}
 TRAINED = set(STAGES) - {"pool", "probes", *SCORED, *SHOWN}
 #: What comes after the training: what may run again when the change is to names, or to what is measured.
 CHANGES = {
-    "class names": ({"class_names": ["yes", "maybe", "no"]}, {"pool", "probes", *SCORED, *SHOWN}),
+    "class names": ({"class_names": ["yes", "maybe", "no"]}, {"pool", *SCORED, *SHOWN}),
     "challenge": ({"challenge": None}, {"probes", *SCORED, *SHOWN}),
     "test": ({"test": True}, {"probes", *SCORED, *SHOWN}),
     "order of columns": ({"hypothesis_first": True}, {"probes", *SHOWN}),

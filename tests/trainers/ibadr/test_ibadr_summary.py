@@ -51,6 +51,8 @@ def extras():
         "rounds": [copy.deepcopy(ROUND)],
         "pool": {"n": 1500, "n_original": 1000, "n_added": 500},
         "partial_input": {"original": {"accuracy": 0.8, "accuracy_ci95": [0.7, 0.9], "gain": 0.3}},
+        "added": {},
+        "ablations": {},
         "leakage": {"by_set": {"hans": {"leak_share": 0.25, "leak_share_ci95": [0.2, 0.3]}}},
     }
 
