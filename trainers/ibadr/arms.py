@@ -6,12 +6,13 @@ Tables 3 to 7 of Wang et al. 2023 compare IBADR with other ways to debias; ``REC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from transformers import Trainer
 
+from hf_fairness.maps import RowsFunction
 from hf_fairness.record import Arm, Role
 from hf_fairness.trainers.experiment import Plan
 from hf_fairness.trainers.training.bias_trainers import ConfRegTrainer, PoETrainer, ReweightTrainer
@@ -204,9 +205,7 @@ def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Re
     return {each.plan.arm.name: each for each in (RECIPES["base"], *methods, *controls, *others)}
 
 
-def augmentation(
-    name: str, arguments: IBADRArguments, task: PairTask, seed: int, device: str | None
-) -> Callable[..., Any]:
+def augmentation(name: str, arguments: IBADRArguments, task: PairTask, seed: int, device: str | None) -> RowsFunction:
     """What adds rows to the original ones, for `datasets.map`.
 
     Args:

@@ -110,12 +110,13 @@ class Classifiers(Method):
             state = trainer.state
             history = [[line["step"], line["eval_accuracy"]] for line in state.log_history if "eval_accuracy" in line]
             chosen = {"history": history, "max_steps": state.max_steps, "eval_steps": history[0][0]} if history else {}
-            sizes = {"n_rows": len(trainer.train_dataset), "steps": state.global_step, "epochs": state.epoch}
-            return {**sizes, **chosen}
+            n_rows = len(trainer.train_dataset)
+            return {"n_rows": n_rows, "steps": state.global_step, "epochs": state.epoch, **chosen}
 
         asked = [each.key for models in told.values() for each in models]
-        given = [start.key, pool.key, trainer_class.__qualname__, asked, len(labels), validation]
-        return self.stage(name, work, [*given, self.matters(options), patience, stop_at], keep_partial=True)
+        rows = [start.key, pool.key, validation, len(labels)]
+        inputs = [rows, trainer_class.__qualname__, asked, self.matters(options), patience, stop_at]
+        return self.stage(name, work, inputs, keep_partial=True)
 
     def matters(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What a training learns from its settings: not where it runs, and rows of all processes together."""

@@ -16,7 +16,7 @@ from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.experiment import Fitted
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.config import CONFIDENCES, IBADRConfig
-from hf_fairness.trainers.ibadr.pool import LABEL, added_rows, label_counts
+from hf_fairness.trainers.ibadr.pool import LABEL, as_pool, label_counts
 from hf_fairness.trainers.training.pair_training import labelled_rows, order_is_stated
 from hf_fairness.utils import refuse_any
 
@@ -164,7 +164,7 @@ def read_pool(task: PairTask, rows: Dataset, title: str) -> Dataset:
         rows = rows.select([place for place, number in enumerate(rows["iteration"][:]) if number])
     if not len(rows):
         raise ValueError(f"The {name} has no added row: what it holds are the original ones.")
-    return added_rows(task.read(rows, name), task.columns, "pool")
+    return as_pool(task.read(rows, name), task.columns, "pool")
 
 
 def given_models(

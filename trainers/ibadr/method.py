@@ -47,7 +47,7 @@ from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.arms import Recipe
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.data import PairTask, given_models, read_pool, read_task
-from hf_fairness.trainers.ibadr.pool import ACCEPTED, LABEL, Pool, added_rows, pool_counts
+from hf_fairness.trainers.ibadr.pool import ACCEPTED, LABEL, Pool, as_pool, pool_counts
 from hf_fairness.trainers.ibadr.rounds import BASE, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
 from hf_fairness.trainers.ibadr.summary import CONVENTION, LIMITS, pictures, tell
@@ -147,9 +147,8 @@ def check_arms(arguments: IBADRArguments, config: IBADRConfig, task: PairTask) -
             flag = "--poe" if arguments.poe else f"--arms {name}"
             raise ValueError(f"{flag} has a loss of its own: leave out --label_smoothing_factor.")
         if name in recipes.AUGMENTATIONS:
-            add = recipes.augmentation(name, arguments, task, config.seed, None)
-            parts = (task.train[start : start + LOOKED_AT] for start in range(0, len(task.train), LOOKED_AT))
-            asks = name in ("mlm", "paraphrase")
+            add, asks = recipes.augmentation(name, arguments, task, config.seed, None), name in ("mlm", "paraphrase")
+            parts = task.train.iter(LOOKED_AT)
             if not asks and not any(len(add(part)[LABEL]) > len(part[LABEL]) for part in parts):
                 raise ValueError(
                     f"--arms {name}: it makes no row of any of the {len(task.train)} training rows. Leave it out."
@@ -185,14 +184,9 @@ class IBADR(Rounds):
     def asked(self) -> dict[str, Any]:
         """The settings as a reader sees them: no paths of this machine."""
         named = {"model_name_or_path": "model", "shallow_model": "shallow", "generator_model": "generator"}
-        asked = {
-            **super().asked(),
-            **shown_settings(self.config.shown()),
-            "challenge": [text.partition("=")[0] for text in self.arguments.challenge or []],
-            **{name: self.models[role].name for name, role in named.items()},
-        }
+        names = {name: self.models[role].name for name, role in named.items()}
+        asked = {**super().asked(), **shown_settings(self.config.shown()), **names}
         if self.data["pools"]:
-            asked["pool"] = [title or "pool" for title in self.data["pools"]]
             del asked["generator_model"]  # it is not opened
         return asked
 
@@ -263,7 +257,7 @@ class IBADR(Rounds):
             made = self.original.rows.map(add, batched=True, desc=title)
             mark, unchanged = next(iter(add.unchanged().items()))
             new = made.filter(lambda value: value != unchanged, input_columns=mark)
-            return added_rows(new, self.task.columns, name)
+            return as_pool(new, self.task.columns, name)
 
         asked = [each and source_key(each) for each in (a.wordnet, a.masked_model, a.forward_model, a.backward_model)]
         inputs = [self.original.key, self.seed, self.task.label_names, a.hypothesis_first, asked]

@@ -65,41 +65,28 @@ def pool_rows(table: pd.DataFrame, columns: Sequence[str]) -> Dataset:
     return Dataset.from_pandas(table[list(kinds)], features=features, preserve_index=False)
 
 
-def original_rows(dataset: Dataset, columns: Sequence[str]) -> Dataset:
-    """The rows of the pool before the first round.
+def as_pool(
+    rows: Dataset, columns: Sequence[str], origin: str, *, iteration: int = 1, confidence: float = -1.0
+) -> Dataset:
+    """Rows that no round added, in the form of a pool.
 
     Args:
-        dataset: training rows with numbers of labels.
-        columns: text columns.
-
-    Returns:
-        Texts, labels and the columns ``PROVENANCE``.
-
-    Raises:
-        ValueError: a column of the data has the name of one of those.
-    """
-    taken = sorted({*columns, LABEL} & {*PROVENANCE, REASON})
-    if taken:
-        raise ValueError(f"Column {taken[0]!r} is one that the pool adds: rename it in the data.")
-    return _as_pool(dataset, columns, origin="original", iteration=0, confidence=1.0)
-
-
-def added_rows(rows: Dataset, columns: Sequence[str], origin: str) -> Dataset:
-    """Rows that something else than a round added, in the form of the pool.
-
-    Args:
-        rows: texts and labels.
+        rows: texts and numbers of labels.
         columns: names of the text columns.
         origin: what ``source_id`` says before the number of a row.
+        iteration: 0 for original rows.
+        confidence: 1 for original rows.
+
+    Raises:
+        ValueError: a text column has the name of one that is added to them.
     """
-    return _as_pool(rows, columns, origin=origin, iteration=1, confidence=-1.0)
-
-
-def _as_pool(rows: Dataset, columns: Sequence[str], *, origin: str, iteration: int, confidence: float) -> Dataset:
-    """Rows without an indicator, with one confidence for all."""
+    taken = sorted({*columns} & {LABEL, *PROVENANCE, REASON})
+    if taken:
+        raise ValueError(f"Column {taken[0]!r} is one that the pool adds: rename it in the data.")
     table = rows.select_columns([*columns, LABEL]).to_pandas()
     ids = [f"{origin}:{row}" for row in range(len(rows))]
-    return pool_rows(table.assign(iteration=iteration, indicator=0, confidence=confidence, source_id=ids), columns)
+    made = table.assign(iteration=iteration, indicator=0, confidence=confidence, source_id=ids)
+    return pool_rows(made, columns)
 
 
 def read_rows(file: str | os.PathLike[str]) -> Dataset:

@@ -37,9 +37,9 @@ from hf_fairness.trainers.ibadr.pool import (
     REASON,
     REJECTED,
     Pool,
+    as_pool,
     bias_groups,
     known_before,
-    original_rows,
     pool_rows,
     read_rows,
 )
@@ -73,7 +73,8 @@ class Rounds(Classifiers):
     def original(self) -> Pool:
         """The pool before the first round; names of labels are no part of its key."""
         rows, columns = self.task.train, self.task.columns
-        return Pool(original_rows(rows, columns), (content_key(rows, columns, len(self.task.label_names)),))
+        key = content_key(rows, columns, len(self.task.label_names))
+        return Pool(as_pool(rows, columns, "original", iteration=0, confidence=1.0), (key,))
 
     @cached_property
     def base(self) -> Fitted:
@@ -139,49 +140,55 @@ class Rounds(Classifiers):
         merged = c.generator_use_peft and number == c.rounds
 
         def work(folder: Path) -> dict[str, Any]:
-            known = np.zeros(0, dtype=np.float32)
-            if number > 1 and not c.update_shallow:  # the shallow model is that of before
-                known = np.load(before.model / DEGREES)
-            degrees = self.degrees(shallow, pool.rows.select(range(len(known), len(pool.rows))))
-            degrees = np.concatenate([known, degrees])
+            same = number > 1 and not c.update_shallow  # the shallow model is that of the round before
+            known = np.load(before.model / DEGREES) if same else np.zeros(0, dtype=np.float32)
+            fresh = self.degrees(shallow, pool.rows.select(range(len(known), len(pool.rows))))
+            degrees = np.concatenate([known, fresh])
             groups = bias_groups(degrees, c.n_bias_indicators)
             means = [float(degrees[groups == group].mean()) for group in range(1, groups.max() + 1)]
             model, layout = self._open_generator(before)
             rows = pool.rows.remove_columns("indicator").add_column("indicator", groups.tolist())
-            how: dict[str, Any] = {"config": c, "num_train_epochs": epochs, **self.reporting(folder)}
-            place = folder / "checkpoints"
-            found = train_generator(model, layout, rows, columns=self.task.columns, output_dir=place, **how)
+            found = train_generator(
+                model,
+                layout,
+                rows,
+                columns=self.task.columns,
+                config=c,
+                num_train_epochs=epochs,
+                output_dir=folder / "checkpoints",
+                **self.reporting(folder),
+            )
             if is_main_process():
                 np.save(folder / DEGREES, degrees)
                 save_generator(model, layout, folder)
                 if merged:
                     save_generator(model, layout, folder / "merged", merged=True)
             self.clear(folder)
-            scored = {"n_scored": len(degrees) - len(known), "group_means": means}
             return {
-                "pool": {**degree_histogram(degrees), **scored},
+                "pool": {**degree_histogram(degrees), "n_scored": len(fresh), "group_means": means},
                 "generator": {**found, "labels": dict(Counter(map(str, rows[LABEL][:])))},
             }
 
-        how = [*(getattr(c, name) for name in _OF_GENERATOR), epochs, self.matters(c.training("generator")), merged]
-        inputs = [before.key, shallow.key, pool.key, how]
+        settings = [
+            *(getattr(c, name) for name in _OF_GENERATOR),
+            epochs,
+            merged,
+            self.matters(c.training("generator")),
+        ]
+        inputs = [before.key, shallow.key, pool.key, settings]
         return self.stage(f"generator-{number}", work, inputs, keep_partial=True)
 
     def _samples(self, number: int, pool: Pool, shallow: Fitted, writer: Fitted) -> Fitted:
         """Draw samples, leave out what is of no use, and write what the pool grows by."""
         c, own = self.config, {"generator": writer, "shallow": shallow, "main": self.base}
-        asked = {
+        asked: dict[str, Any] = {
             "shallow": shallow,
             "writer": writer,
             "judge": self.models.get("judge", self.base),
             "confident": own[c.confidence_from] if c.confidence_from in own else self.models["filter"],
         }
-        how = [
-            *(getattr(c, name) for name in _OF_SAMPLES),
-            self.task.validation,
-            self.data["anti_artefact"] is not None,
-        ]
-        inputs = [pool.key, [model.key for model in asked.values()], how]
+        settings = [*(getattr(c, name) for name in _OF_SAMPLES), self.data["anti_artefact"] is not None]
+        inputs = [pool.key, self.task.validation, [model.key for model in asked.values()], settings]
         return self.stage(f"samples-{number}", partial(self.sampled, number=number, pool=pool, **asked), inputs)
 
     def sampled(

@@ -59,24 +59,30 @@ class LabelledSet(EvalSet):
         self.clusters = list(map(str, clusters)) if all(clusters) else None
         self.key = content_key(self.rules, self.rows, self.texts, self.label_names, self.seed)
 
-    def right(self, guesses: NDArray[np.int64]) -> NDArray[np.float64]:
-        """1 where a guess counts as right, shape (n,)."""
-        names = [self.rules.read_label(name) for name in self.label_names]
-        golds = (self.rules.read_label(row[LABEL]) for row in self.rows)
-        pairs = zip((names[guess] for guess in guesses), golds, strict=True)
-        return np.array([float(guess in (gold, *self.rules.accepts.get(gold, ()))) for guess, gold in pairs])
+    def judge(self, guesses: NDArray[np.int64], **options: Any) -> tuple[NDArray[np.float64], dict[str, Any]]:
+        """What guesses, numbers of classes, are worth.
 
-    def accuracy(self, guesses: NDArray[np.int64], **options: Any) -> dict[str, Any]:
-        """What `challenge_accuracy` says of guesses, by number."""
-        options |= {"predictions": guesses.tolist(), "label_names": list(self.label_names), "seed": self.seed}
-        return challenge_accuracy(self.rows, dataset=self.rules, **options)
+        Args:
+            guesses: one per row.
+            options: of `challenge_accuracy`.
+
+        Returns:
+            1 where a guess counts as right, shape (n,); and what `challenge_accuracy` says of them.
+        """
+        told = {"label_names": list(self.label_names), "seed": self.seed, **options}
+        found = challenge_accuracy(self.rows, dataset=self.rules, predictions=guesses.tolist(), **told)
+        names = [self.rules.read_label(name) for name in self.label_names]
+        golds = [self.rules.read_label(row[LABEL]) for row in self.rows]
+        counted = [(gold, *self.rules.accepts.get(gold, ())) for gold in golds]
+        right = [float(names[guess] in known) for guess, known in zip(guesses, counted, strict=True)]
+        return np.array(right), found
 
     def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
         """Accuracy over all rows, by gold label, and by what else the rows are divided by."""
         how: dict[str, Any] = {"columns": self.texts.column_names, "device": self.device, "distributed": turn()[1] > 1}
-        guesses = class_log_probabilities(fitted.model, None, self.texts, **how).argmax(axis=1)
-        np.save(folder / f"{self.key}.npy", self.right(guesses))
-        found = self.accuracy(guesses)
+        log_probs = class_log_probabilities(fitted.model, None, self.texts, **how)
+        right, found = self.judge(log_probs.argmax(axis=1))
+        np.save(folder / f"{self.key}.npy", right)
         found["meta"] |= {"dataset": self.name, "model": fitted.name}
         return found
 
@@ -118,15 +124,14 @@ def labelled_sets(
         for name, measures in declared.items()
         if name in task.sets
     ]
+    pair = ("hypothesis", "premise") if hypothesis_first else ("premise", "hypothesis")
     for title, given in (challenge or {}).items():
-        about: dict[str, Any] = {"title": f"challenge set {title}", "path": "challenge", "declared": CHALLENGE_MEASURES}
-        if title.partition(":")[0] not in CHALLENGE_SETS:
-            found.append(_labelled_set(task, title, task.read(given, title, _PARTS), task.columns, **about))
-            continue
-        if len(task.columns) != 2:
+        published = title.partition(":")[0] in CHALLENGE_SETS
+        if published and len(task.columns) != 2:
             raise ValueError(f"{title} is a set of pairs; the data have the one text column {task.columns[0]!r}.")
-        columns = ("hypothesis", "premise") if hypothesis_first else ("premise", "hypothesis")
-        found.append(_labelled_set(task, title, given, columns, **about))
+        rows = given if published else task.read(given, title, _PARTS)
+        about: dict[str, Any] = {"title": f"challenge set {title}", "path": "challenge", "declared": CHALLENGE_MEASURES}
+        found.append(_labelled_set(task, title, rows, pair if published else task.columns, **about))
     return found
 
 
@@ -142,17 +147,15 @@ def _labelled_set(task: PairTask, name: str, given: Any, columns: Sequence[str],
     """
     published, names = name.partition(":")[0], task.label_names
     rules = CHALLENGE_SETS.get(published)
+    if rules is None:
+        rules = ChallengeSet(tuple(names), by=tuple(part for part in _PARTS[:2] if part in given.column_names))
+        given = task.named(given)
     try:
-        if rules is None:
-            rules = ChallengeSet(tuple(names), by=tuple(part for part in _PARTS[:2] if part in given.column_names))
-            given = task.named(given)
-        rows = challenge_rows(given, published if published in CHALLENGE_SETS else rules)
-        texts = read_columns(rows, columns, name).values()
-        asked = Dataset.from_dict(dict(zip(task.columns, texts, strict=True)))
-        found = LabelledSet(name, **about, rules=rules, rows=rows, texts=asked, label_names=names)
-        guesses = np.arange(len(rows)) % len(names)
-        found.accuracy(guesses, n_bootstrap=0)
-        found.right(guesses)
+        rows = challenge_rows(given, published)
+        texts = dict(zip(task.columns, read_columns(rows, columns, name).values(), strict=True))
+        how = {"rules": rules, "rows": rows, "texts": Dataset.from_dict(texts), "label_names": names}
+        found = LabelledSet(name, **about, **how)
+        found.judge(np.arange(len(rows)) % len(names), n_bootstrap=0)
     except ValueError as error:
         raise ValueError(
             f"{name}: {error} (The data have the labels {', '.join(names)}; see --class_names.)"

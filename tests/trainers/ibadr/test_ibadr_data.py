@@ -127,10 +127,10 @@ def test_published_sets_and_own_ones(case, tmp_path):
     assert [each.name for each in sets] == ["validation", "hans:a", "mine"]
     assert sets[1].texts[0] == {"premise": "h", "hypothesis": "p"}
     for guess, right in (("neutral", 1.0), ("contradiction", 1.0), ("entailment", 0.0)):
-        assert sets[1].right(np.array([task.label_names.index(guess)])).tolist() == [right]
+        assert sets[1].judge(np.array([task.label_names.index(guess)]))[0].tolist() == [right]
     assert sets[2].clusters == ["c"] * len(own)
     assert sets[0].clusters is None
-    assert sets[0].right(np.array(task.validation["label"][:])).all()
+    assert sets[0].judge(np.array(task.validation["label"][:]))[0].all()
 
 
 def test_parts_of_a_challenge_set_are_kept_where_rows_lack_a_label(case, tmp_path):

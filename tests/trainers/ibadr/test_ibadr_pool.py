@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hf_fairness.trainers.ibadr.pool import (
     PROVENANCE,
+    as_pool,
     bias_groups,
     known_before,
-    original_rows,
     pool_counts,
     pool_rows,
     read_rows,
@@ -44,7 +44,7 @@ def added(n, iteration):
 
 
 def test_rounds_are_files_and_the_pool_is_all_of_them(case, tmp_path):
-    original = original_rows(case.world.train, ("premise", "hypothesis"))
+    original = as_pool(case.world.train, ("premise", "hypothesis"), "original", iteration=0, confidence=1.0)
     files = {k: tmp_path / f"{k}.parquet" for k in (1, 2, 3)}
     for k, n in ((1, 2), (2, 0), (3, 4)):
         added(n, k).to_parquet(files[k])
@@ -65,7 +65,7 @@ def test_columns_that_the_pool_adds_must_be_free():
     for name in ("confidence", "reason"):
         rows = Dataset.from_dict({name: ["a"], "label": [0]})
         with pytest.raises(ValueError, match=f"'{name}' is one that the pool adds"):
-            original_rows(rows, (name,))
+            as_pool(rows, (name,), "original")
 
 
 def test_what_is_new():
