@@ -98,17 +98,17 @@ class PairTask:
         if max_rows is not None and max_rows < n:
             rows = rows.select(sorted(generator(seed, "train").permutation(n)[:max_rows]))
         n, present = len(rows), [self.label_names[label] for label in sorted(set(rows[LABEL][:]))]
-        wrong = {
-            f"All {n} training rows have the label {', '.join(present) or '(none)'}: a classifier needs two classes.": (
-                len(present) < 2
-            ),
-            f"{n} training rows do not make --n_bias_indicators {config.n_bias_indicators} groups: take fewer.": (
-                n < config.n_bias_indicators
-            ),
-            f"{n} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on a part "
-            "of them. Set it to a small share of the rows.": n < config.n_shallow,
-        }
-        refuse_any(wrong)
+        refuse_any(
+            {
+                f"All {n} training rows have the label {', '.join(present) or '(none)'}: a classifier needs two "
+                "classes.": len(present) < 2,
+                f"{n} training rows do not make --n_bias_indicators {config.n_bias_indicators} groups: take fewer.": (
+                    n < config.n_bias_indicators
+                ),
+                f"{n} training rows are fewer than --n_shallow {config.n_shallow}: the shallow model is trained on a "
+                "part of them. Set it to a small share of the rows.": n < config.n_shallow,
+            }
+        )
         config.label_shares(len(self.label_names))
         return replace(self, sets={**self.sets, "train": rows})
 
@@ -167,19 +167,16 @@ def read_pool(task: PairTask, rows: Dataset, title: str) -> Dataset:
     return as_pool(task.read(rows, name), task.columns, "pool")
 
 
-def given_models(
-    arguments: IBADRArguments, config: IBADRConfig, label_names: Sequence[str], given: Mapping[str, Any]
-) -> dict[str, Fitted]:
-    """The models that a run begins with, called as a reader knows them.
+def named_models(arguments: IBADRArguments, config: IBADRConfig, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The models that a run begins with, by role.
 
     Args:
         arguments: their ids or folders.
         config: names a classifier that filters samples, where that is one of its own.
-        label_names: of the data; judge and filter must know them.
         given: in their place by role: an id or folder, or a pair of (live model or config, tokenizer).
 
     Returns:
-        By role: ``model``, ``generator``, ``shallow``; ``judge`` and ``filter`` where these are models of their own.
+        ``model``, ``generator``, ``shallow``; ``judge`` and ``filter`` where these are models of their own.
 
     Raises:
         ValueError: there is no classifier, or no generator.
@@ -191,20 +188,23 @@ def given_models(
         "judge": arguments.judge_model,
         "filter": "" if config.confidence_from in CONFIDENCES else config.confidence_from,
     }
-    wanted = {role: found for role, name in named.items() if (found := given.get(role) or name)}
+    found = {role: source for role, name in named.items() if (source := given.get(role) or name)}
     lacking = {"model": "classifier (--model_name_or_path)", "generator": "generator (--generator_model)"}
     how = "an id on the Hub, a folder, or a live model with its tokenizer"
-    refuse_any({f"The {what} is missing: {how}.": role not in wanted for role, what in lacking.items()})
-    asked = dict.fromkeys(("judge", "filter"), label_names)
-    sources = {"shallow": wanted["model"], **wanted}
-    return {role: given_model(source, *asked.get(role, ())) for role, source in sources.items()}
+    refuse_any({f"The {what} is missing: {how}.": role not in found for role, what in lacking.items()})
+    return {"shallow": found["model"], **found}
 
 
-def given_model(source: Any, *known: str) -> Fitted:
-    """A model that was not trained here: an id, a folder, or a pair with its tokenizer; and labels that it knows."""
+def given_model(source: Any, label_names: Sequence[str] = ()) -> Fitted:
+    """A model that was not trained here, called as a reader knows it.
+
+    Args:
+        source: an id or folder, or a pair of model and tokenizer.
+        label_names: those that it must know, where it is asked for labels.
+    """
     model, tokenizer = as_pair(source)
     name = str(shown_name(model)) if isinstance(model, (str, Path)) else type(model).__name__
-    return Fitted(name, (source_key(model, tokenizer), *known), source)
+    return Fitted(name, (source_key(model, tokenizer), *label_names), source)
 
 
 def as_pair(source: Any) -> tuple[Any, Any]:

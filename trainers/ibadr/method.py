@@ -46,7 +46,7 @@ from hf_fairness.trainers.ibadr import arms as recipes
 from hf_fairness.trainers.ibadr.arguments import IBADRArguments
 from hf_fairness.trainers.ibadr.arms import Recipe
 from hf_fairness.trainers.ibadr.config import IBADRConfig
-from hf_fairness.trainers.ibadr.data import PairTask, given_models, read_pool, read_task
+from hf_fairness.trainers.ibadr.data import PairTask, given_model, named_models, read_pool, read_task
 from hf_fairness.trainers.ibadr.pool import ACCEPTED, LABEL, Pool, as_pool, pool_counts
 from hf_fairness.trainers.ibadr.rounds import BASE, Rounds
 from hf_fairness.trainers.ibadr.sets import LabelledSet, labelled_sets
@@ -126,13 +126,14 @@ def run_ibadr(
     check_packages(*REPORT)
     task = read_task(arguments, train, validation=validation, test=test, seed=config.seed)
     check_arms(arguments, config, task.enough(arguments.max_rows, config, config.seed))
-    data = {
+    data: dict[str, Any] = {
         "task": task,
         "pools": {title: read_pool(task, rows, title) for title, rows in (pools or {}).items()},
         "given": {"model": model, "generator": generator, "shallow": shallow},
         "sets": labelled_sets(task, challenge, hypothesis_first=arguments.hypothesis_first),
         "anti_artefact": anti_artefact,
     }
+    named_models(arguments, config, data["given"])  # one that is missing is said at once
     return run_experiment(IBADR, arguments, config, **data)
 
 
@@ -170,7 +171,9 @@ class IBADR(Rounds):
         """What the models share; nothing is trained yet."""
         a, c = self.arguments, self.config
         self.task: PairTask = self.data["task"].enough(a.max_rows, c, self.data_seed)
-        self.models = given_models(a, c, self.task.label_names, self.data["given"])
+        asked = dict.fromkeys(("judge", "filter"), self.task.label_names)
+        named = named_models(a, c, self.data["given"])
+        self.models = {role: given_model(source, asked.get(role, ())) for role, source in named.items()}
         self.labelled = [replace(each, seed=self.seed, device=c.device) for each in self.data["sets"]]
         self.recipes = recipes.chosen(a, list(self.data["pools"]))
         self.pools: dict[str, Pool] = {}
@@ -183,9 +186,9 @@ class IBADR(Rounds):
 
     def asked(self) -> dict[str, Any]:
         """The settings as a reader sees them: no paths of this machine."""
-        named = {"model_name_or_path": "model", "shallow_model": "shallow", "generator_model": "generator"}
-        names = {name: self.models[role].name for name, role in named.items()}
-        asked = {**super().asked(), **shown_settings(self.config.shown()), **names}
+        roles = {"model_name_or_path": "model", "shallow_model": "shallow", "generator_model": "generator"}
+        asked = {**super().asked(), **shown_settings(self.config.shown())}
+        asked |= {name: self.models[role].name for name, role in roles.items()}
         if self.data["pools"]:
             del asked["generator_model"]  # it is not opened
         return asked
@@ -351,10 +354,8 @@ class IBADR(Rounds):
         """The classifier, its classes called as the labels are."""
         super().save(fitted, folder)
         names = dict(enumerate(self.task.label_names))
-        numbers = {name: number for number, name in names.items()}
-        AutoConfig.from_pretrained(folder, id2label=names, label2id=numbers, trust_remote_code=False).save_pretrained(
-            folder
-        )
+        labels = {"id2label": names, "label2id": {name: number for number, name in names.items()}}
+        AutoConfig.from_pretrained(folder, trust_remote_code=False, **labels).save_pretrained(folder)
 
     def about(self, record: Record) -> About:
         """What the card of the classifier says."""

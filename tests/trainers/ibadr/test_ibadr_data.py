@@ -80,20 +80,15 @@ def test_single_texts(case, tmp_path):
 def test_live_models_have_keys_of_what_they_hold(case):
     import copy
 
-    from hf_fairness.trainers.ibadr.data import given_models
+    from hf_fairness.trainers.ibadr.data import given_model, named_models
     from hf_fairness.trainers.training.pair_training import open_pair_classifier
 
     config, tokenizer = case.classifier
     names = case.world.train.features["label"].names
     model, _ = open_pair_classifier(config, label_names=names, tokenizer=tokenizer)
 
-    def given(value, role="model", **settings):
-        settings = {"model_name_or_path": "other/id", **settings}
-        arguments, config = case.settings("unused", **settings)
-        return given_models(arguments, config, names, {role: value})
-
     def key(value):
-        return given((value, tokenizer))["model"].key
+        return given_model((value, tokenizer)).key
 
     before = key(model)
     assert key(copy.deepcopy(model)) == before
@@ -102,11 +97,15 @@ def test_live_models_have_keys_of_what_they_hold(case):
     other = copy.deepcopy(config)
     other.hidden_dropout_prob = 0.5
     assert key(config) != key(other)
-    found = given("an/id", judge_model="a/judge")
-    assert (found["model"].name, found["model"].key) == ("an/id", ("an/id",))
-    assert found["shallow"].key == found["model"].key
-    assert found["judge"].key == ("a/judge", *names)  # which of its classes is which depends on their names
-    assert given((config, tokenizer))["model"].name == "BertConfig"
+    found = given_model("an/id")
+    assert (found.name, found.key) == ("an/id", ("an/id",))
+    assert given_model("an/id", names).key != found.key  # which of its classes is which depends on their names
+    assert given_model((config, tokenizer)).name == "BertConfig"
+    arguments, config = case.settings("unused", judge_model="a/judge", generator_model="a/writer")
+    wanted = {"model": "an/id", "shallow": "an/id", "generator": "a/writer", "judge": "a/judge"}
+    assert named_models(arguments, config, {"model": "an/id"}) == wanted
+    with pytest.raises(ValueError, match=r"The classifier .* is missing"):
+        named_models(arguments, config, {})
 
 
 def test_published_sets_and_own_ones(case, tmp_path):
