@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from hf_fairness.trainers.ibadr.arguments import IBADRArguments
     from hf_fairness.trainers.ibadr.data import PairTask
 
-#: Rows that models are trained on, beside those that `ROUNDS` and `AUGMENTATIONS` name: the original ones, and these
-#: with a pool that was made before.
-ORIGINAL, GIVEN = "original", "given"
+#: Rows that models are trained on unless another name is said: of `ROUNDS`, of `AUGMENTATIONS`, or of a pool that was
+#: made before.
+ORIGINAL = "original"
 #: Rows that rounds of a generator refine -> settings of the config with which these rounds differ from those of IBADR.
 #: That of the z-filter knows no bias and writes all at once, as that of Wu et al. 2022.
 ROUNDS: dict[str, dict[str, Any]] = {
@@ -56,14 +56,12 @@ class Recipe:
         rows: what it is trained on, by name.
         loss: the trainer.
         size: so many of the added rows; None: all.
-        pool: title of the pool that was made before.
     """
 
     plan: Plan
     rows: str = ORIGINAL
     loss: type[Trainer] = Trainer
     size: int | None = None
-    pool: str = ""
 
 
 def _recipe(
@@ -170,19 +168,11 @@ def smaller(size: int) -> Recipe:
     return Recipe(Plan(Arm(f"ibadr_{size}", title, "variant", about), ("ibadr",)), rows="ibadr", size=size)
 
 
-def given_pool(title: str, first: bool) -> Recipe:
+def given_pool(name: str, first: bool) -> Recipe:
     """The classifier on the original rows and those of a pool that was made before; the first one is the method."""
     about = "trained on the original rows and those of a pool that was made before"
-    return _recipe(
-        f"with_pool_{title}" if title else "with_pool",
-        f"pool {title}".strip(),
-        about,
-        "method" if first else "variant",
-        ("base", "control"),
-        needs=("base",),
-        rows=GIVEN,
-        pool=title,
-    )
+    role: Role = "method" if first else "variant"
+    return _recipe(f"with_{name.replace(' ', '_')}", name, about, role, ("base", "control"), needs=("base",), rows=name)
 
 
 def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Recipe]:
@@ -190,13 +180,13 @@ def chosen(arguments: IBADRArguments, pools: Sequence[str] = ()) -> dict[str, Re
 
     Args:
         arguments: of the run.
-        pools: titles of pools that take the place of the rounds.
+        pools: names of pools that take the place of the rounds.
 
     Returns:
         With pools: those in the place of IBADR, and a control of as many steps as the first.
     """
     if pools:
-        methods = [given_pool(title, place == 0) for place, title in enumerate(pools)]
+        methods = [given_pool(name, place == 0) for place, name in enumerate(pools)]
     else:
         methods = [RECIPES["ibadr"], *map(smaller, arguments.added_sizes or ())]
     name, control = methods[0].plan.arm.name, RECIPES["control"]

@@ -148,18 +148,17 @@ def read_task(
     return replace(task, sets=sets, counts={**counts, "validation_held_out": validation is None})
 
 
-def read_pool(task: PairTask, rows: Dataset, title: str) -> Dataset:
+def read_pool(task: PairTask, rows: Dataset, name: str) -> Dataset:
     """Rows of a pool that was made before, in the form of a pool.
 
     Args:
         task: the data; its columns and labels are those of the pool.
         rows: all rows are taken; of a pool of IBADR, which has a column ``iteration``, those that were added.
-        title: of the pool, in messages.
+        name: of the pool, in messages.
 
     Raises:
         ValueError: as :func:`read_task`; there is no row.
     """
-    name = f"pool {title}".strip()
     if "iteration" in rows.column_names:
         rows = rows.select([place for place, number in enumerate(rows["iteration"][:]) if number])
     if not len(rows):

@@ -126,9 +126,10 @@ def run_ibadr(
     check_packages(*REPORT)
     task = read_task(arguments, train, validation=validation, test=test, seed=config.seed)
     check_arms(arguments, config, task.enough(arguments.max_rows, config, config.seed))
+    named = {f"pool {title}".strip(): rows for title, rows in (pools or {}).items()}
     data: dict[str, Any] = {
         "task": task,
-        "pools": {title: read_pool(task, rows, title) for title, rows in (pools or {}).items()},
+        "pools": {name: read_pool(task, rows, name) for name, rows in named.items()},
         "given": {"model": model, "generator": generator, "shallow": shallow},
         "sets": labelled_sets(task, challenge, hypothesis_first=arguments.hypothesis_first),
         "anti_artefact": anti_artefact,
@@ -204,7 +205,7 @@ class IBADR(Rounds):
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one classifier; before that come the rounds or whatever else makes its rows."""
         recipe = self.recipes[name]
-        pool = self.once(f"{recipe.rows} {recipe.pool}", partial(self._pool, recipe), self.pools)
+        pool = self.once(recipe.rows, partial(self._pool, recipe), self.pools)
         if recipe.plan.arm.role == "method":
             self._describe(pool)
         if name == BASE:
@@ -228,10 +229,8 @@ class IBADR(Rounds):
             return self._filtered(pool) if recipe.rows == recipes.FILTERED else pool
         if recipe.rows in recipes.AUGMENTATIONS:
             return self._augmented(recipe)
-        if recipe.rows == recipes.GIVEN:
-            given = self.data["pools"][recipe.pool]
-            return self.original.plus(given, given)
-        return self.original
+        given = self.data["pools"].get(recipe.rows)
+        return self.original if given is None else self.original.plus(given, given)
 
     def _refined(self, name: str) -> Pool:
         """The pool that rounds refine; those with other settings than IBADR's are a trial of their own."""

@@ -58,14 +58,14 @@ def test_the_classifier_learns_from_the_pool_what_it_learned_when_it_was_made(ca
 
 def test_of_a_pool_of_ibadr_the_added_rows_are_taken(case):
     task = read_task(IBADRArguments(), case.world.train, validation=case.world.validation)
-    found = read_pool(task, rows(6, iteration=[0, 0, 1, 1, 2, 0]), "mine")
+    found = read_pool(task, rows(6, iteration=[0, 0, 1, 1, 2, 0]), "pool mine")
     assert found["premise"] == [f"premise number {k} ." for k in (2, 3, 4)]
     assert found["label"] == [2, 0, 1]
-    assert len(read_pool(task, rows(6), "mine")) == 6
+    assert len(read_pool(task, rows(6), "pool mine")) == 6
     with pytest.raises(ValueError, match="The pool mine has no added row"):
-        read_pool(task, rows(2, iteration=[0, 0]), "mine")
+        read_pool(task, rows(2, iteration=[0, 0]), "pool mine")
     with pytest.raises(ValueError, match="The pool mine rows have no column 'premise'"):
-        read_pool(task, rows(2).rename_column("premise", "text"), "mine")
+        read_pool(task, rows(2).rename_column("premise", "text"), "pool mine")
 
 
 def test_a_file_is_a_pool_too(tmp_path):
@@ -92,6 +92,6 @@ def test_what_does_not_go_with_a_pool(settings, message):
 
 
 def test_the_control_needs_the_first_pool():
-    recipes = chosen(IBADRArguments(pool=["a=b", "c=d"], poe=False, arms=["poe"]), ["a", "c"])
+    recipes = chosen(IBADRArguments(pool=["a=b", "c=d"], poe=False, arms=["poe"]), ["pool a", "pool c"])
     assert list(recipes) == ["base", "with_pool_a", "with_pool_c", "control", "poe"]
     assert recipes["control"].plan.needs == ("with_pool_a",)
