@@ -6,7 +6,6 @@ that the parallel data lack.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 import warnings
@@ -125,12 +124,10 @@ def _run(config: Mapping[str, Any], world: Any, seed: int, folder: Path) -> dict
 def _measures(found: Mapping[str, Any], world: Any, arm: str) -> dict[str, Any]:
     """WinoMT, the absent forms by themselves, BLEU on the generic test set, and what the training says."""
     from hf_fairness.demo.grammar_forms import GENDERS
-    from hf_fairness.trainers.gfst.sets import GENDERS as READ
-    from hf_fairness.trainers.gfst.sets import TRANSLATIONS
+    from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, read
 
-    folder = found["stages"][f"scores_{arm}"]
-    texts = json.loads((folder / TRANSLATIONS).read_text(encoding="utf-8"))["winomt"]
-    genders = json.loads((folder / READ).read_text(encoding="utf-8"))
+    texts = read(found["stages"][f"predict_{arm}"], TRANSLATIONS)[WINOMT]
+    genders = read(found["stages"][f"scores_{arm}"], f"{WINOMT}.json")
     rows = list(zip(world.winomt_rows, texts, genders, strict=True))
     absent = [(row, text, gender) for row, text, gender in rows if row["absent"]]
     of = {gender: [(row, text) for row, text, _ in rows if row["gender"] == gender] for gender in GENDERS}

@@ -27,7 +27,7 @@ WANTED = {
     "AutoModel": "an encoder",
     "AutoModelForCausalLM": "a causal language model",
     "AutoModelForMaskedLM": "a masked language model",
-    "AutoModelForSeq2SeqLM": "a translator",
+    "AutoModelForSeq2SeqLM": "a translator (an encoder-decoder)",
     "AutoModelForSequenceClassification": "a sequence classifier",
 }
 

@@ -190,7 +190,7 @@ def opening_problem(error: Exception) -> str:
     Returns:
         A few sentences.
     """
-    return _explained(error) or str(error)
+    return _explained(error) or str(error).partition("\nModel type should be one of")[0]  # a hundred classes
 
 
 def _explained(error: BaseException) -> str | None:

@@ -379,6 +379,18 @@ class Method:
             folder: of the data set.
             splits: rows by split.
             repo_id: its repository.
+            made: as for :meth:`write_card`.
+        """
+        write_splits(folder, splits)
+        self.write_card(folder, sum(map(len, splits.values())), repo_id, **made)
+
+    def write_card(self, folder: Path, n_rows: int, repo_id: str, **made: Any) -> None:
+        """Write the card of rows that are in a folder.
+
+        Args:
+            folder: of the data set.
+            n_rows: how many there are.
+            repo_id: its repository.
             made: how they were made: what else :class:`hf_fairness.report.dataset_card.Derivation` is told, or told
                 otherwise.
         """
@@ -387,12 +399,11 @@ class Method:
             "method": self.command,
             "reference": self.source,
             "split": self.arguments.dataset_split,
-            "n_rows": sum(map(len, splits.values())),
+            "n_rows": n_rows,
             "licence": self.arguments.license,
             "versions": package_versions(("hf-fairness", "datasets")),
             "repo_id": repo_id,
         }
-        write_splits(folder, splits)
         dataset_card(Derivation(**{**known, **made})).save(folder / CARD)
 
     def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:

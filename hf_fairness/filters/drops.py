@@ -181,30 +181,45 @@ def _summary(counts: Counter[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-def check_enough(summary: dict[str, Any], groups: Sequence[str] | None, minimum: int) -> None:
+def check_enough(
+    summary: Mapping[str, Any],
+    groups: Sequence[str] | None,
+    minimum: int,
+    *,
+    what: str = "pairs",
+    advice: str = "Give more text, or a first model that knows the forms of this gender: self-training cannot invent "
+    "them.",
+) -> None:
     """Refuse too small a rest.
 
     Args:
         summary: of :func:`drops`.
         groups: genders that are wanted; none: all rows together.
         minimum: least number of kept rows of each.
+        what: what the rows are, for the message.
+        advice: what to do, for the message.
 
     Raises:
         TooFewPairsError: fewer than ``minimum`` rows of a gender are kept; the message says why the others went.
     """
-    parts = {"all genders": summary} if not groups else {g: summary.get("by_gender", {}).get(g) for g in groups}
+    none = {"n": 0, "kept": 0, "reasons": {}}
+    parts = {g: summary.get("by_gender", {}).get(g, none) for g in groups} if groups else {"all genders": summary}
     for name, part in parts.items():
-        kept = part["kept"] if part else 0
-        if kept < minimum:
-            n, reasons = (part["n"], part["reasons"]) if part else (0, {})
-            listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items()) or "there were no rows"
+        if part["kept"] < minimum:
+            listed = _listed(part["reasons"]) or "there were no rows"
+            if not part["n"] and summary["reasons"]:
+                listed += f"; of all {summary['n']} were dropped: {_listed(summary['reasons'])}"
             if summary.get("words"):
                 listed += f" (most often for {', '.join(list(summary['words'])[:5])})"
             raise TooFewPairsError(
-                f"The filters kept {kept} of {n} pairs ({name}), fewer than minimum={minimum}: {listed}. Give more "
-                "text, or a first model that knows the forms of this gender: self-training cannot invent them.",
-                summary,
+                f"The filters kept {part['kept']} of {part['n']} {what} ({name}), fewer than minimum={minimum}: "
+                f"{listed}. {advice}",
+                dict(summary),
             )
+
+
+def _listed(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in reasons.items())
 
 
 def _batches(

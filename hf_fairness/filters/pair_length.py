@@ -58,7 +58,7 @@ class PairLength(MapFunction):
 
     Args:
         source_column: column of the source texts.
-        target_column: column of the translations.
+        target_column: column of the translations; None: texts that have none, which are looked at alone.
         max_tokens: most tokens of either side.
         max_ratio: most tokens of the longer side for each of the shorter one.
         output_column: the column that is added.
@@ -82,14 +82,15 @@ class PairLength(MapFunction):
     def __init__(
         self,
         source_column: str = "source",
-        target_column: str = "target",
+        target_column: str | None = "target",
         *,
         max_tokens: int = 250,
         max_ratio: float = 1.5,
         output_column: str = "length_reason",
         on_missing: str = "skip",
     ) -> None:
-        super().__init__((source_column, target_column), on_missing=on_missing)
+        columns = (source_column,) if target_column is None else (source_column, target_column)
+        super().__init__(columns, on_missing=on_missing)
         if not max_tokens >= 1 or not max_ratio >= 1:
             raise ValueError(f"max_tokens and max_ratio must be at least 1; got {max_tokens!r} and {max_ratio!r}.")
         self.max_tokens, self.max_ratio = max_tokens, max_ratio
@@ -110,9 +111,9 @@ class PairLength(MapFunction):
     def _reason(self, texts: Texts) -> str:
         if not all(map(readable, texts)):
             return "encoding"
-        short, long = sorted(len(_tokens().findall(text)) for text in texts)
-        if not short:
+        lengths = [len(_tokens().findall(text)) for text in texts]
+        if not min(lengths):
             return "empty"
-        if long > self.max_tokens:
+        if max(lengths) > self.max_tokens:
             return "too_long"
-        return "length_ratio" if long > self.max_ratio * short else ""
+        return "length_ratio" if max(lengths) > self.max_ratio * min(lengths) else ""

@@ -24,7 +24,7 @@ from hf_fairness.cli import main
 from hf_fairness.record import Record
 from hf_fairness.report import summarize
 from hf_fairness.trainers import GFSTArguments, GFSTConfig
-from hf_fairness.trainers.gfst.sources import open_held_out_pairs, open_test_set, open_texts, open_train
+from hf_fairness.trainers.gfst.sources import open_pairs, open_test_set, open_texts
 from support import gfst_world
 from support.gfst_case import SMALL, weights
 from support.manifest import stages
@@ -255,16 +255,27 @@ def test_pairs_are_read_from_files_of_every_kind(files, tmp_path, name):
         rows.to_parquet(str(tmp_path / name))
     source = files.get(name, str(tmp_path / name))
     arguments, config = told(dataset=source, validation_dataset=source)
-    for found in (open_train(arguments, config), open_held_out_pairs(arguments, config, "validation")):
+    for found in (open_pairs(arguments, config), open_pairs(arguments, config, "validation")):
         assert found["source"][:] == rows["source"][:]
         assert found["target"][:] == rows["target"][:]
-    assert open_held_out_pairs(arguments, config, "test") is None
+    assert open_pairs(arguments, config, "test") is None
 
 
 def told(source_column: str = "source", target_column: str = "target", **more: Any) -> tuple[GFSTArguments, GFSTConfig]:
     """What the command is told, as its functions take it."""
     config = GFSTConfig(output_dir="unused", source_column=source_column, target_column=target_column)
     return GFSTArguments(**{"target_lang": "it", **more}), config
+
+
+def texts_of(source: str, **more: str) -> Dataset:
+    """Monolingual texts; options without the beginning of their names."""
+    named = {f"monolingual_{name}": value for name, value in {"dataset": source, **more}.items()}
+    return open_texts(told(**named)[0])
+
+
+def rows_of(option: str, source: str) -> Any:
+    """Rows of a test set."""
+    return open_test_set(option, told(**{option: source})[0])
 
 
 def test_parts_of_one_data_set_are_read_by_configuration_and_split(files, tmp_path):
@@ -282,16 +293,16 @@ def test_parts_of_one_data_set_are_read_by_configuration_and_split(files, tmp_pa
     (tmp_path / "built" / "README.md").write_text(f"---\nconfigs:\n{''.join(heads)}---\n")
     named = {"dataset": str(tmp_path / "built"), "dataset_config": "en-it"}
     arguments, config = told(**named, validation_split="validation", test_split="test")
-    assert len(open_train(arguments, config)) == 30
+    assert len(open_pairs(arguments, config)) == 30
     for part in ("validation", "test"):
-        assert len(open_held_out_pairs(arguments, config, part)) == parts[part]
+        assert len(open_pairs(arguments, config, part)) == parts[part]
     with pytest.raises(ValueError, match="--dataset_config names one of its configurations"):
-        open_train(*told(dataset=named["dataset"]))
+        open_pairs(*told(dataset=named["dataset"]))
     with pytest.raises(ValueError, match="--test_split test: aligned files have no splits"):
-        open_held_out_pairs(*told(dataset=files["aligned"], test_split="test"), "test")
+        open_pairs(*told(dataset=files["aligned"], test_split="test"), "test")
     with pytest.raises(ValueError, match="--monolingual_config names one of its configurations"):
-        open_texts(named["dataset"], column="source")
-    assert len(open_texts(named["dataset"], column="source", config="en-de", split="test")) == 20
+        texts_of(named["dataset"], text_column="source")
+    assert len(texts_of(named["dataset"], text_column="source", config="en-de", split="test")) == 20
 
 
 def test_a_configuration_alone_names_held_out_pairs(files, tmp_path):
@@ -302,10 +313,10 @@ def test_a_configuration_alone_names_held_out_pairs(files, tmp_path):
     heads = "".join(f"- config_name: {name}\n  data_files: {name}/train-*\n" for name in ("old", "new"))
     (tmp_path / "built" / "README.md").write_text(f"---\nconfigs:\n{heads}---\n")
     named = {"dataset": str(tmp_path / "built"), "dataset_config": "old"}
-    found = open_held_out_pairs(*told(**named, validation_config="new"), "validation")
+    found = open_pairs(*told(**named, validation_config="new"), "validation")
     assert found[:] == gfst_world.pairs(3, 1)[:]
     with pytest.raises(ValueError, match="--validation_config new: aligned files have no configs"):
-        open_held_out_pairs(*told(dataset=files["aligned"], validation_config="new"), "validation")
+        open_pairs(*told(dataset=files["aligned"], validation_config="new"), "validation")
 
 
 def test_test_sets_are_read_from_what_is_published_and_from_data_sets(files, tmp_path):
@@ -313,48 +324,48 @@ def test_test_sets_are_read_from_what_is_published_and_from_data_sets(files, tmp
     Dataset.from_list(rows).to_parquet(str(tmp_path / "winomt.parquet"))
     Dataset.from_list(rows).save_to_disk(str(tmp_path / "saved"))
     keys = ("gender", "target_index", "sentence", "profession")
-    published = open_test_set("winomt", files["en.txt"], ("en", "it"))
-    others = [open_test_set("winomt", str(tmp_path / name), ("en", "it")) for name in ("winomt.parquet", "saved")]
+    published = rows_of("winomt", files["en.txt"])
+    others = [rows_of("winomt", str(tmp_path / name)) for name in ("winomt.parquet", "saved")]
     for found in (published, *others):
         assert [[row[key] for key in keys] for row in found] == [[row[key] for key in keys] for row in rows]
     tsv = tmp_path / "MONOLINGUAL.it.tsv"
     tsv.write_text("ID\tSRC\tCATEGORY\tGENDERTERMS\n1\tShe left.\t2F\tpartita partito\n")
-    published = open_test_set("must_she", str(tsv), ("en", "it"))
+    published = rows_of("must_she", str(tsv))
     for language in ("it", "fr"):
         place = tmp_path / "must_she" / f"en-{language}"
         place.mkdir(parents=True)
         Dataset.from_list([{**row, "id": language} for row in published]).to_parquet(str(place / "test-0.parquet"))
     configs = [f"- config_name: en-{name}\n  data_files: en-{name}/*.parquet\n" for name in ("fr", "it")]
     (tmp_path / "must_she" / "README.md").write_text(f"---\nconfigs:\n{''.join(configs)}---\n")
-    (built,) = open_test_set("must_she", str(tmp_path / "must_she"), ("en", "it"))
+    (built,) = rows_of("must_she", str(tmp_path / "must_she"))
     assert built == {**published[0], "id": "it"}
     with pytest.raises(ValueError, match=r"--must_she: .* has no column 'source'.*Expected MuST-SHE's tsv file"):
-        open_test_set("must_she", str(tmp_path / "winomt.parquet"), ("en", "it"))
+        rows_of("must_she", str(tmp_path / "winomt.parquet"))
     with pytest.raises(ValueError, match=r"--winomt: .*nowhere\.txt"):
-        open_test_set("winomt", str(tmp_path / "nowhere.txt"), ("en", "it"))
+        rows_of("winomt", str(tmp_path / "nowhere.txt"))
 
 
 def test_what_cannot_be_read_is_refused(files, tmp_path):
     three = tmp_path / "three.csv"
     three.write_text("id,de,fr\na,b,c\n")
     with pytest.raises(ValueError, match=r"text columns id, de, fr; expected source and target.*--source_column"):
-        open_train(*told(dataset=str(three), target_lang="de"))
-    assert open_train(*told("de", "fr", dataset=str(three)))[0] == {"source": "b", "target": "c"}
+        open_pairs(*told(dataset=str(three), target_lang="de"))
+    assert open_pairs(*told("de", "fr", dataset=str(three)))[0] == {"source": "b", "target": "c"}
     two = tmp_path / "two.csv"
     two.write_text("source,target,clean\na,b,c\n")  # a misspelt name must not fall back on what else is there
     with pytest.raises(ValueError, match=r"text columns source, target, clean; expected claen and target\. Name yours"):
-        open_train(*told("claen", dataset=str(two)))
+        open_pairs(*told("claen", dataset=str(two)))
     short = tmp_path / "short.it"
     short.write_text("una\n")
     with pytest.raises(ValueError, match=r"has 400 lines and .* 1: aligned files"):
-        open_train(*told(dataset=f"{files['train.en']},{short}"))
+        open_pairs(*told(dataset=f"{files['train.en']},{short}"))
     with pytest.raises(ValueError, match=r"no such file or folder: .*nowhere\.it.*Expected two aligned text files"):
-        open_train(*told(dataset=f"{files['train.en']},{tmp_path / 'nowhere.it'}"))
+        open_pairs(*told(dataset=f"{files['train.en']},{tmp_path / 'nowhere.it'}"))
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ValueError, match="is empty"):
-        open_texts(str(tmp_path / "empty.txt"), column=None)
+        texts_of(str(tmp_path / "empty.txt"))
     with pytest.raises(ValueError, match="choose one with --monolingual_text_column"):
-        open_texts(str(three), column=None)
+        texts_of(str(three))
 
 
 def test_errors_of_the_command_say_what_to_do(files, tmp_path, capsys):

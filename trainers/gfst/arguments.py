@@ -297,6 +297,11 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         return self.model_name_or_path is None if self.train_initial is None else self.train_initial
 
     @property
+    def training(self) -> str:
+        """How the arms are trained: anew, or on from the initial model."""
+        return RETRAIN if self.method == RETRAIN or (self.method != MIXED and self.trains_initial) else MIXED
+
+    @property
     def backwards(self) -> bool:
         """Whether target-language text is translated back."""
         return self.method == BACK_TRANSLATION

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hf_fairness.arguments import Command
 from hf_fairness.demo.grammar import DEMO_ARGUMENTS, DEMO_TRAINING, demo_world
-from hf_fairness.trainers.gfst.sources import open_held_out_pairs, open_test_set, open_texts, open_train
+from hf_fairness.trainers.gfst.sources import open_pairs, open_test_set, open_texts
+from hf_fairness.utils import refuse_any
 
 if TYPE_CHECKING:
     from hf_fairness.trainers import GFSTArguments, GFSTConfig
@@ -73,21 +74,13 @@ def open_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     a, late = arguments, arguments.wants("predict")
     if a.demo:
         return demo_data(a, config)
-    languages = (a.source_lang, a.target_lang)
     return {  # first, as they cost little
-        "winomt_rows": open_test_set("winomt", a.winomt, languages) if late else None,
-        "must_she_rows": open_test_set("must_she", a.must_she, languages) if late else None,
-        "monolingual": None
-        if a.monolingual_dataset is None
-        else open_texts(
-            a.monolingual_dataset,
-            column=a.monolingual_text_column,
-            config=a.monolingual_config,
-            split=a.monolingual_split,
-        ),
-        "train": open_train(a, config) if a.dataset else None,
-        "validation": open_held_out_pairs(a, config, "validation") if a.wants("initial") else None,
-        "test": open_held_out_pairs(a, config, "test") if late else None,
+        "winomt_rows": open_test_set("winomt", a) if late else None,
+        "must_she_rows": open_test_set("must_she", a) if late else None,
+        "monolingual": None if a.monolingual_dataset is None else open_texts(a),
+        "train": open_pairs(a, config) if a.dataset else None,
+        "validation": open_pairs(a, config, "validation") if a.wants("initial") else None,
+        "test": open_pairs(a, config, "test") if late else None,
     }
 
 
@@ -103,9 +96,12 @@ def demo_data(arguments: GFSTArguments, config: GFSTConfig) -> dict[str, Any]:
     """
     from hf_fairness.filters import LexiconTagger
 
-    given = [name for name in _OWN if getattr(arguments, name)]
-    if given:
-        raise ValueError(f"--demo brings its own data and model: leave out --{given[0]}, or --demo.")
+    refuse_any(
+        {
+            f"--demo brings its own data and model: leave out --{name}, or --demo.": getattr(arguments, name)
+            for name in _OWN
+        }
+    )
     world, folder = demo_world(config.seed), Path(str(config.output_dir)) / "demo"
     arguments.lexicon = world.write_lexicon(folder)
     return {

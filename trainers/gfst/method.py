@@ -13,13 +13,9 @@ Source: Choubey et al. 2021, *GFST: Gender-Filtered Self-Training for More Accur
 from __future__ import annotations
 
 import copy
-import logging
-import math
-import shutil
 import time
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -28,10 +24,9 @@ from accelerate import PartialState
 from datasets import Dataset, concatenate_datasets, load_from_disk
 
 from hf_fairness._opening import find_tokenizer
-from hf_fairness.erasure import DebiasWords, check_words
+from hf_fairness.erasure import check_words
 from hf_fairness.filters import GenderTagger
 from hf_fairness.filters.drops import check_enough
-from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import set_languages
 from hf_fairness.publishing import CARD, Artefact, write_splits
@@ -40,7 +35,7 @@ from hf_fairness.report.artefact_card import About, from_record, load_translator
 from hf_fairness.report.card import card_metadata
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import atomic_folder, atomic_write_json, atomic_write_text, discard
-from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Plan, run_experiment
+from hf_fairness.trainers.experiment import Fitted, Found, Plan, run_experiment
 from hf_fairness.trainers.gfst.arguments import (
     BASELINE,
     CONTROL,
@@ -68,27 +63,26 @@ from hf_fairness.trainers.gfst.pairs import (
     kept,
     per_group,
 )
-from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, TranslationSet, read, translation_sets
-from hf_fairness.trainers.gfst.sheets import human_sheets, write_sheets
+from hf_fairness.trainers.gfst.sets import TRANSLATIONS, WINOMT, TranslationSet, translation_sets
+from hf_fairness.trainers.gfst.sheets import write_sheets
 from hf_fairness.trainers.gfst.small_translator import fresh_weights, small_marian, small_tokenizer
 from hf_fairness.trainers.gfst.summary import (
     LIMITS,
     MISSING,
-    arm,
     cautions,
     ending,
     explained,
     kept_figure,
     kept_table,
+    plan,
     signatures,
 )
 from hf_fairness.trainers.gfst.training import train_translator
-from hf_fairness.utils import FairnessWarning, is_main_process
+from hf_fairness.trainers.training.settings import training_settings
+from hf_fairness.utils import is_main_process
 
-logger = logging.getLogger(__name__)
-
-#: The stage with the pseudo pairs of an arm, where it has none or others than the balanced ones.
-LEARNS_FROM = {BASELINE: None, CONTROL: None, RANDOM: RANDOM, UNFILTERED: "filter_target"}
+#: The stage with the pseudo pairs of an arm, where it learns from others than the balanced ones.
+LEARNS_FROM = {RANDOM: RANDOM, UNFILTERED: "filter_target"}
 
 
 def run_gfst(
@@ -150,28 +144,21 @@ def run_gfst(
         "model": None if model is None else (model, tokenizer),
     }
     config = config or GFSTConfig(output_dir="gfst")
-    check_run(arguments, data, config)
+    check_run(GFSTMethod(None, arguments, config, data, {}, config.seed))
     result = run_experiment(GFSTMethod, arguments, config, **data)
     if arguments.human_sheets and is_main_process():
-        out = Path(str(config.output_dir)).absolute()
-        made = human_sheets(
-            arguments.human_sheets,
-            config.seed,
-            {name: read(out / f"predict_{name}", TRANSLATIONS) for name in result["arms"]},
-            load_from_disk(str(out / ("filter_source" if arguments.backwards else "filter_target"))),
-            winomt_rows=winomt_rows,
-            test=data["test"],
-        )
-        result["sheets"] = write_sheets(out, made)
+        folder, sets = Path(str(config.output_dir)).absolute(), {"winomt_rows": winomt_rows, "test": data["test"]}
+        result["sheets"] = write_sheets(folder, arguments, config.seed, result["arms"], **sets)
         result["files"] = {**result.get("files", {}), **result["sheets"]}
     return result
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, name: str, about: str) -> None:
-    """A model with its tokenizer, and a card that says what it is."""
-    for part in (model, tokenizer):
-        part.save_pretrained(folder)
-    atomic_write_text(folder / CARD, f"# GFST: {name}\n\n{about}\n")
+    """A model with its tokenizer, and a card that says what it is; the first process writes them."""
+    if is_main_process():
+        for part in (model, tokenizer):
+            part.save_pretrained(folder)
+        atomic_write_text(folder / CARD, f"# GFST: {name}\n\n{about}\n")
 
 
 class GFSTMethod(PairStages):
@@ -202,11 +189,10 @@ class GFSTMethod(PairStages):
         languages = f"{self.arguments.source_lang}-{self.arguments.target_lang}"
         return str(shown_name(self.arguments.model_name_or_path) or languages)
 
-    @property
-    def training_method(self) -> str:
-        """How the arms are trained: from scratch, or from the initial model."""
-        method, usual = self.arguments.method, RETRAIN if self.arguments.trains_initial else MIXED
-        return method if method in (RETRAIN, MIXED) else usual
+    def check_words(self, tokenizer: Any) -> None:
+        """Refuse the arms +HD for a tokenizer that has none of their words."""
+        if self.words is not None:
+            check_words(tokenizer, self.words, ADVICE)
 
     def wants(self, step: Literal["fit", "measure", "report", "model"]) -> bool:
         """Whether the run goes as far as a step."""
@@ -214,222 +200,186 @@ class GFSTMethod(PairStages):
 
     def prepare(self) -> None:
         """The pairs and the initial model, as far as `until` says and as there are data for them."""
+        for stage in self._stages():
+            if stage == self.arguments.until:
+                break
+
+    def _stages(self) -> Iterator[str]:
+        """Carry out one stage after the other; each is named when it is done."""
         a, run, first, last = self.arguments, self.run, self.first, self.last
-        given, reverse = self.data["monolingual"], self.data["reverse"] or a.reverse_model
+        given = self.data["monolingual"]
         if self.data["train"] is not None:
-            self.make("parallel", self.parallel, self.train, self.lengths, self.filter_keys["filter_source"])
-        if given is not None and a.wants(first):
+            labelled = [self.lengths, self.filter_keys["filter_source"]]
+            yield self.make("parallel", self.parallel, self.data["train"], a.max_rows, *labelled)
+        if given is not None:
             draws = [a.max_candidates, self.seed] if a.max_candidates else None
-            self.make(first, self.texts, given, self.filter_keys[first], draws)
-        if a.wants("start"):
-            self.start = self._start()
-        if a.wants("train") and set(a.arms) & set(HARD_DEBIASED):  # a tokenizer that was learned here, too
-            check_words(find_tokenizer(self.start.model), DebiasWords.chosen(a.hd_words, self.attribute), ADVICE)
-        if a.wants("initial"):  # algorithm 1, line 1
-            self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
-        if a.wants("translate"):
-            self.translator = given_model(REVERSE, reverse) if a.backwards else self.base
-            translating = [self.translator.key, self.translation_settings(self.translator)]
-            self.make("translate", self.translated, run.key(first), *translating)
-        if a.wants(last):
-            self.make(last, self.filtered, run.key("translate"), self.lengths, self.filter_keys[last])
-            check_enough(self.counts[last], self.groups, self.least)
-        if a.wants("balance"):
-            self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
-        if a.wants(RANDOM) and RANDOM in a.arms:
+            yield self.make(first, self.texts, given, self.filter_keys[first], draws)
+        self.start = self._start()
+        yield "start"
+        self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
+        yield "initial"  # algorithm 1, line 1
+        reverse = self.data["reverse"] or a.reverse_model
+        self.translator = given_model(REVERSE, reverse) if a.backwards else self.base
+        translating = self.translation_key(self.translator)
+        yield self.make("translate", self.translated, run.key(first), *translating)
+        self.make(last, self.filtered, run.key("translate"), self.lengths, self.filter_keys[last])
+        check_enough(self.counts[last], self.groups, self.least)
+        yield last
+        yield self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
+        if RANDOM in a.arms:
             size = self.counts["balance"]["n"]
-            self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
+            yield self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
 
     def _start(self) -> Fitted:
         """The named model, the given one, or a small one with a tokenizer of its own."""
-        a, given = self.arguments, self.data["model"]
-        if given is None and a.model_name_or_path is not None:
-            return given_model("start", a.model_name_or_path)
+        a, given = self.arguments, self.data["model"] or self.arguments.model_name_or_path
+        if given is not None:
+            return given_model("start", given)
         sizes: dict[str, Any] = {name: getattr(a, name) for name in ("d_model", "layers", "heads", "ffn", "dropout")}
 
-        def small() -> tuple[Any, Any]:
+        def work(folder: Path) -> None:
             texts = chain.from_iterable(self.rows("parallel")[column][:] for column in (SOURCE, TARGET))
             tokenizer = small_tokenizer(texts, vocab_size=a.vocab_size, level=a.token_level)
-            return small_marian(tokenizer, **sizes, seed=self.seed), tokenizer
+            model = small_marian(tokenizer, **sizes, seed=self.seed)
+            save_model(folder, model, tokenizer, "start", "A tokenizer, and a small model with random weights.")
 
-        def work(folder: Path) -> dict[str, Any]:
-            model, tokenizer = given or small()
-            what = "the given model" if given else "a small model with random weights"
-            save_model(folder, model, tokenizer, "start", f"The tokenizer and {what}, not trained here.")
-            return {"parameters": sum(weight.numel() for weight in model.parameters())}
-
-        settings = [a.vocab_size, a.token_level, *sizes.values(), self.seed]
-        self.run.stage("start", work, inputs=source_key(*given) if given else [self.run.key("parallel"), settings])
+        self.run.stage("start", work, inputs=[self.run.key("parallel"), a.vocab_size, a.token_level, sizes, self.seed])
+        self.check_words(find_tokenizer(self.run.folder("start")))
         return Fitted("start", self.run.key("start"), self.run.folder("start"))
 
     def arms(self) -> Sequence[Plan]:
         """The initial model, GFST, its control, and those that were asked for."""
-        others = [*([CONTROL] if self.arguments.control else []), *self.arguments.arms]
-        made_of = {name: HARD_DEBIASED[name] for name in others if name in HARD_DEBIASED}
-        needs = {**made_of, **({CONTROL: GFST} if self.arguments.stop_arms_early else {})}
-        rivals = [name for name in others if made_of.get(name) != GFST]
-        return [
-            Plan(arm(BASELINE)),
-            Plan(arm(GFST), against=(BASELINE, *rivals)),
-            *(
-                Plan(
-                    arm(name),
-                    needs=(needs[name],) if name in needs else (),
-                    against=(made_of[name],) if name in made_of else (),
-                )
-                for name in others
-            ),
-        ]
+        others = [plan(name) for name in ([CONTROL] if self.arguments.control else []) + self.arguments.arms]
+        rivals = [each.arm.name for each in others if each.against != (GFST,)]
+        return [plan(BASELINE), replace(plan(GFST), against=(BASELINE, *rivals)), *others]
 
     def fit(self, name: str, fitted: Mapping[str, Fitted]) -> Fitted:
         """Train one arm, or change what it reads, and let it translate the test sets."""
         if name in HARD_DEBIASED:
             made = self._hard_debiased(name, fitted[HARD_DEBIASED[name]])
         else:
-            made = self.base if name == BASELINE else self._train(name, fitted)
+            made = self.base if name == BASELINE else self._train(name, fitted.get(GFST))
         if self.arguments.wants("predict"):
             self._predict(made)
         return made
 
     def _hard_debiased(self, name: str, trained: Fitted) -> Fitted:
         """Another arm with hard-debiased embeddings of its encoder, as a stage that leaves ``model``."""
-        words = DebiasWords.chosen(self.arguments.hd_words, self.attribute)
 
         def work(folder: Path) -> dict[str, str]:
             model, tokenizer = open_translator(trained.model, to_train=True)
-            model, told = debias_encoder(model, tokenizer, words)
-            save_model(folder / "model", model, tokenizer, name, f"Made with hf-fairness: {arm(name).about}.")
-            return told
+            model, told = debias_encoder(model, tokenizer, self.words)
+            save_model(folder / "model", model, tokenizer, name, f"Made with hf-fairness: {plan(name).arm.about}.")
+            return {**told, "starts_from": plan(trained.name).arm.title}
 
-        stage = f"train_{name}"
-        told = self.run.stage(stage, work, inputs=[trained.key, *map(sorted, astuple(words))])
-        training = {**told, "starts_from": arm(trained.name).title}
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
+        return self.trained(name, f"train_{name}", work, inputs=[trained.key, self.words])
 
-    def _train(self, name: str, fitted: Mapping[str, Fitted] | None = None) -> Fitted:
+    def _train(self, name: str, gfst: Fitted | None = None) -> Fitted:
         """Train the initial model or an arm on all processes, as a stage that leaves ``model``.
 
-        It opens with the auto classes. The initial model ends where settings and validation say, and with
-        ``stop_arms_early`` so does each arm; the control has the steps of GFST.
+        It opens with the auto classes.
 
         Args:
             name: of the arm.
-            fitted: what there is already.
+            gfst: the trained GFST, where it is there already.
 
         Returns:
             With ``steps``, ``n_parallel`` original and ``n_pairs`` pseudo pairs, ``upsample``, ``starts_from``,
             ``history``.
         """
-        a, first = self.arguments, name == BASELINE
-        stage, about = ("initial", "trained on the parallel data") if first else (f"train_{name}", arm(name).about)
-        fresh = first or self.training_method == RETRAIN
-        begin = self.start if fresh else self.base
-        original, pseudo = self._rows(name)
-        sizes = {"n_parallel": len(original), "n_pairs": len(pseudo), "upsample": a.upsample}
-        stops = self.arguments.stop_arms_early and name != CONTROL
-        steps = None if first else self._steps(GFST if name == CONTROL else name, stops, fitted or {})
+        a, fresh = self.arguments, name == BASELINE or self.arguments.training == RETRAIN
+        begin, stage = self.start if fresh else self.base, "initial" if name == BASELINE else f"train_{name}"
+        original, pseudo = self._pairs_of(name)
+        rows = [original, *[pseudo] * a.upsample]
+        own = self._settings_of(name, sum(map(len, rows)), gfst)
 
         def work(folder: Path) -> dict[str, Any]:
-            start = time.perf_counter()
-            data, state = folder / "data", PartialState()
+            start, state, checkpoints = time.perf_counter(), PartialState(), folder / "checkpoints"
+            own.output_dir, data = str(checkpoints), checkpoints / "data"
             if is_main_process() and not data.is_dir():
                 with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
-                    concatenate_datasets([original, *[pseudo] * a.upsample]).save_to_disk(place)
+                    concatenate_datasets(rows).save_to_disk(place)
             state.wait_for_everyone()
-            model, tokenizer = open_translator(begin.model, to_train=True)
+            model, tokenizer = copy.deepcopy(open_translator(begin.model))
             if fresh:
                 model = fresh_weights(model, seed=self.seed)
             set_languages(model, tokenizer, a.source_code, a.target_code)
-            train = load_from_disk(data)
-            if is_main_process():
-                logger.info("Training %s on %s pairs.", stage, f"{len(train):,}")
-            own = self._training_config(folder / "checkpoints", len(train), steps, fresh=fresh, stops=first or stops)
+            held_out = self.data["validation"]
             model, history = train_translator(
-                model, tokenizer, train, own, eval_dataset=self.data["validation"], prefix=a.prefix, resume=True
+                model, tokenizer, load_from_disk(data), own, eval_dataset=held_out, prefix=a.prefix, resume=True
             )
             state.wait_for_everyone()
+            made = f"Made with hf-fairness: {plan(name).arm.about}. {history['steps']} steps, seed {own.seed}."
+            save_model(folder / "model", model, tokenizer, stage.removeprefix("train_"), made)
             if is_main_process():
-                made = f"Made with hf-fairness: {about}. {history['steps']} steps, seed {own.seed}."
-                save_model(folder / "model", model, tokenizer, stage.removeprefix("train_"), made)
-                for place in (data, folder / "checkpoints"):
-                    discard(place)
-            return {"steps": history["steps"], "history": history, "seconds": round(time.perf_counter() - start, 3)}
+                discard(checkpoints)
+            stops = own.early_stopping_patience is not None and history["eval"]
+            return {
+                **{"n_parallel": len(original), "n_pairs": len(pseudo), "upsample": a.upsample},
+                **{"steps": history["steps"], "seconds": round(time.perf_counter() - start, 3), "history": history},
+                "starts_from": "new weights" if fresh else "the initial model",
+                **({"ended": ending(history)} if stops else {}),
+            }
 
-        source = LEARNS_FROM.get(name, "balance")
-        arm_key = [name, self.training_method, steps, sizes, [self.run.key(source)] if source else []]
-        rate = [*([] if fresh else [a.finetune_learning_rate]), *(["stops"] if stops and not first else [])]
-        inputs = [
-            *(begin.key, self.run.key("parallel"), self.data["validation"], *([] if first else arm_key), *rate),
-            *(self.settings, [a.source_code, a.target_code, a.prefix]),
-        ]
-        found = self.run.stage(stage, work, inputs=inputs, collective=True, keep_partial=True)
-        starts_from = "new weights" if fresh else "the initial model"
-        training = {**found, "n_pairs": 0} if first else {**sizes, **found, "starts_from": starts_from}
-        if (first or stops) and found["history"]["eval"]:
-            training["ended"] = ending(found["history"])
-        return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
+        source = [self.run.key(LEARNS_FROM.get(name, "balance")), len(pseudo), a.upsample] if len(pseudo) else []
+        settings = [training_settings(own), a.source_code, a.target_code, a.prefix]
+        inputs = [begin.key, fresh, self.run.key("parallel"), len(original), source, self.data["validation"], settings]
+        return self.trained(name, stage, work, inputs=inputs, keep_partial=True)
 
-    def _rows(self, name: str) -> tuple[Dataset, Dataset]:
+    def _pairs_of(self, name: str) -> tuple[Dataset, Dataset]:
         """The original pairs that a model is trained on, and the pseudo pairs, which are used `upsample` times."""
-        original, source = load_from_disk(self.run.folder("parallel")), LEARNS_FROM.get(name, "balance")
-        if source is None:
+        original = load_from_disk(self.run.folder("parallel")).select_columns([SOURCE, TARGET])
+        if name in (BASELINE, CONTROL):
             return original, original.select([])
-        pseudo = self.rows(source)
+        pseudo = self.rows(LEARNS_FROM.get(name, "balance"))
         if name == UNFILTERED:
             pseudo = kept(pseudo.remove_columns("target_reason"))
         if name != RANDOM:
             groups = [name] if name in self.groups else self.groups
             pseudo = per_group(pseudo, dict.fromkeys(groups, self.counts["balance"]["per_group"]), seed=self.seed)
-        if self.training_method == MIXED:
+        if self.arguments.training == MIXED:
             original = drawn(original, len(pseudo) * self.arguments.upsample, seed=self.seed)
         return original, pseudo.select_columns([SOURCE, TARGET])
 
-    def _n_rows(self, name: str) -> int:
-        """Rows that a model is trained on, each as often as it is used."""
-        original, pseudo = self._rows(name)
-        return len(original) + len(pseudo) * self.arguments.upsample
+    def _settings_of(self, name: str, n: int, gfst: Fitted | None) -> GFSTConfig:
+        """Settings of one training.
 
-    def _steps(self, name: str, stops: bool, fitted: Mapping[str, Fitted]) -> int | None:
-        """Updates in proportion to the pairs (appendix A); None where validation alone says when a training ends."""
-        if self.arguments.stop_arms_early and not stops:  # the control: as many as GFST had
-            return int(fitted[GFST].training["steps"])
-        if stops and self.training_method == RETRAIN:
-            return None
-        a, given, epochs = self.arguments, self.config.max_steps, self.config.num_train_epochs
-        if self.training_method == RETRAIN:
-            given, n_given = self.base.training.get("steps", given), self.counts["parallel"]["kept"]
-        else:  # an initial model that was trained here took max_steps for itself
-            given, n_given = 0 if a.trains_initial else given, self._n_rows(GFST)
-            epochs = a.finetune_num_train_epochs
-        rate = given / n_given if given > 0 else epochs / self._step_rows()
-        return max(1, round(rate * self._n_rows(name)))
+        The initial model ends where they say, or by the validation loss. The control has exactly the steps of GFST. The
+        other arms have updates in proportion to their pairs (appendix A); with ``stop_arms_early`` the validation loss
+        ends them too, before those of a fine-tuning, or before what the settings say.
 
-    def _step_rows(self) -> int:
-        """Pairs of one update, over all processes."""
-        config = self.config
-        return int(config.train_batch_size * config.gradient_accumulation_steps * config.world_size)
-
-    def _training_config(self, folder: Path, n: int, steps: int | None, *, fresh: bool, stops: bool) -> Any:
-        """Settings of one training: its place, its steps, when it stops, and what fine-tuning changes."""
-        own = copy.deepcopy(self.config)
-        own.output_dir, own.push_to_hub = str(folder), False
-        own.source_column, own.target_column = SOURCE, TARGET
-        if steps is not None:
-            own.max_steps = steps
-        if not stops:
+        Args:
+            name: of the arm.
+            n: rows that it is trained on, each as often as it is used.
+            gfst: the trained GFST, where it is there already.
+        """
+        a, own = self.arguments, copy.deepcopy(self.config)
+        own.push_to_hub, own.source_column, own.target_column = False, SOURCE, TARGET
+        if name == BASELINE:
+            return own
+        if name == CONTROL or not a.stop_arms_early:
             own.early_stopping_patience = None
-        if not fresh:
-            own.warmup_steps = min(own.warmup_steps, (steps or 0) // 10) if own.warmup_steps >= 1 else own.warmup_steps
-            own.learning_rate = self.arguments.finetune_learning_rate or own.learning_rate
-        total = own.max_steps if own.max_steps > 0 else math.ceil(n / self._step_rows()) * own.num_train_epochs
-        if own.warmup_steps >= total:
-            warnings.warn(
-                f"The learning rate rises for {own.warmup_steps:g} steps, but {total:g} are trained: it never gets to "
-                f"{own.learning_rate:g}. Set --warmup_steps lower, or train longer.",
-                FairnessWarning,
-                stacklevel=2,
-            )
+        if name == CONTROL and gfst is not None:
+            own.max_steps = gfst.training["steps"]
+        elif a.training == MIXED or not a.stop_arms_early:
+            own.max_steps = max(1, round(self._rate() * n))
+        if a.training == MIXED:
+            own.learning_rate = a.finetune_learning_rate or own.learning_rate
+        if a.training == MIXED and own.warmup_steps >= 1:
+            own.warmup_steps = min(own.warmup_steps, own.max_steps // 10)
         return own
+
+    def _rate(self) -> float:
+        """Updates for each row: as many as the initial model has, or in fine-tuning as the settings give to GFST."""
+        a, config = self.arguments, self.config
+        if a.training == RETRAIN:
+            n, epochs = self.counts["parallel"]["kept"], config.num_train_epochs
+            steps = self.base.training.get("steps", config.max_steps)
+        else:  # an initial model that was trained here took max_steps for itself
+            n, epochs = 2 * self.counts["balance"]["n"] * a.upsample, a.finetune_num_train_epochs
+            steps = 0 if a.trains_initial else config.max_steps
+        step_rows = config.train_batch_size * config.gradient_accumulation_steps * config.world_size
+        return float(steps / n if steps > 0 else epochs / step_rows)
 
     def _predict(self, fitted: Fitted) -> None:
         """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
@@ -443,24 +393,19 @@ class GFSTMethod(PairStages):
                 atomic_write_json(folder / TRANSLATIONS, table)
             return {name: len(rows) for name, rows in table.items()}
 
-        inputs = [fitted.key, sources, self.translation_settings(fitted)]
+        inputs = [sources, *self.translation_key(fitted)]
         self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, collective=True, keep_partial=True)
 
     def sets(self) -> Sequence[TranslationSet]:
         """Those that were given; a tagger that is named by its kind is for the filter alone."""
         tagger = self.data["winomt_tagger"] or (None if self.arguments.tagger else self.tagger)
-        return translation_sets(self.arguments, self.data, self.groups, tagger, self.data_seed)
-
-    def measure(self, fitted: Fitted, sets: Sequence[EvalSet], folder: Path) -> dict[str, Mapping[str, Any]]:
-        """Results of an arm by name of the set, from the translations that it made."""
-        shutil.copyfile(self.run.folder(f"predict_{fitted.name}") / TRANSLATIONS, folder / TRANSLATIONS)
-        return super().measure(fitted, sets, folder)
+        return translation_sets(self.arguments, self.data, self.run, self.groups, tagger, self.data_seed)
 
     def extras(self, found: Found) -> dict[str, Any]:
         """What the stages counted, and what the control explains."""
         return {
             "groups": list(self.groups),
-            "method": self.training_method,
+            "method": self.arguments.training,
             "data": self.counts,
             "explained": explained(found.results.get(WINOMT, {})),
         }
@@ -477,7 +422,7 @@ class GFSTMethod(PairStages):
                 "attribute": a.attribute,
                 "languages": f"{a.source_lang}-{a.target_lang}",
                 "groups": list(self.groups),
-                "trained by": self.training_method.replace("_", " "),
+                "trained by": self.arguments.training.replace("_", " "),
             },
             "outcome": "" if WINOMT in results else unknown,
             "cautions": tuple(where + text for text in said),
@@ -517,6 +462,6 @@ class GFSTMethod(PairStages):
         def pairs(folder: Path, repo_id: str) -> None:
             rows = self.rows("balance")
             write_splits(folder, {"train": rows})
-            self.card(rows, "balance", self.counts["balance"], repo_id=repo_id).save(folder / CARD)
+            self.card(folder, rows, "balance", self.counts["balance"], repo_id)
 
         return {"pairs": Artefact("dataset", None, pairs, "Add the pairs made with GFST")}

@@ -9,10 +9,8 @@ Source: Choubey et al. 2021, algorithm 1.
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,41 +21,38 @@ from datasets import Dataset, Features, Value, load_from_disk
 
 from hf_fairness._processes import rows_shared
 from hf_fairness.attributes import load_attribute
+from hf_fairness.erasure import DebiasWords
 from hf_fairness.filters import (
+    GenderTagger,
     GrammaticalGender,
     Kept,
+    LexiconTagger,
     PairLength,
     SourceGender,
     TargetGender,
-    TooFewPairsError,
     drops,
+    gender_tagger,
 )
+from hf_fairness.filters.drops import check_enough
 from hf_fairness.filters.source import MIXED, NONE
-from hf_fairness.filters.target import WORDS
 from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
-from hf_fairness.measure.translator.translation import translate
-from hf_fairness.publishing import CARD
-from hf_fairness.report.dataset_card import Derivation, dataset_card
+from hf_fairness.measure.translator.translation import TranslationConfig, translate
 from hf_fairness.rows import check_dataset
 from hf_fairness.runs import PACKAGES, discard
 from hf_fairness.scores.statistics import generator
 from hf_fairness.sources import text_column
 from hf_fairness.trainers.experiment import Fitted, Method
-from hf_fairness.trainers.gfst.arguments import BACKWARDS, BASELINE, RANDOM
-from hf_fairness.trainers.gfst.checks import find_tagger, tagger_key
-from hf_fairness.utils import FairnessWarning, is_main_process, package_versions
-
-logger = logging.getLogger(__name__)
+from hf_fairness.trainers.gfst.arguments import BACKWARDS, HARD_DEBIASED, RANDOM, GFSTArguments
+from hf_fairness.utils import is_main_process, package_versions
 
 SOURCE, TARGET, TEXT, GENDER = "source", "target", "text", "source_gender"
-#: Folder of finished translations in that of a stage that is not finished; rows that are read at a time.
-CACHE, BATCH = "cache", 10_000
+#: Column of the group that a back-translation speaks of, and the reason where it is another one than that of its text.
+FOUND, OTHER = "translated_gender", "other_group"
+#: Folder of finished translations in that of a stage that is not finished.
+CACHE = "cache"
 #: Name of the model from target to source language.
 REVERSE = "reverse"
-#: Reason where a back-translation speaks of another group than the text that it was made from.
-OTHER = "other_group"
-REFERENCE = "Choubey et al. 2021, GFST: Gender-Filtered Self-Training for More Accurate Gender in Translation"
 #: Said on every card of machine translations.
 MACHINE = "One side of every pair was written by a translation model and was not read by anybody."
 #: What the rows of a stage are; those of the filters by what they filter.
@@ -81,42 +76,26 @@ def as_rows(rows: Dataset, columns: Sequence[str], name: str) -> Dataset:
     """
     check_dataset(rows, name)
     chosen = rows.with_format(None).select_columns([text_column(rows, column, name) for column in columns])
-    if any(chosen.data.column(column).null_count for column in columns):
-        chosen = chosen.map(
-            lambda batch: {column: [text or "" for text in texts] for column, texts in batch.items()}, batched=True
-        )
-    return chosen.cast(Features({column: Value("string") for column in columns}))
+    return chosen.map(
+        lambda batch: {column: [text or "" for text in texts] for column, texts in batch.items()},
+        batched=True,
+        features=Features({column: Value("string") for column in columns}),
+    )
 
 
-def group_reasons(
-    batch: Mapping[str, Sequence[str]],
-    *,
-    labels: SourceGender | GrammaticalGender,
-    groups: Sequence[str],
-    max_tokens: int,
-    like: str | None = None,
-) -> dict[str, list[str]]:
-    """Say of each text of a batch which group it speaks of, and why it is dropped (``""``: kept).
+def group_reasons(column: str, groups: Sequence[str], batch: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Say of each row of a batch why it is dropped for the group that it speaks of (``""``: kept).
 
     Args:
-        batch: with the column of ``labels``.
-        labels: what gives a text its group.
+        column: with the label of the text: it must be the wanted one.
         groups: names of the groups; other labels are reasons to drop.
-        max_tokens: longest text.
-        like: column with the group that a text must have; None: any group, which becomes ``source_gender``.
+        batch: with ``source_gender``, the wanted group.
 
     Returns:
-        The added columns.
+        The added column, ``group_reason``.
     """
-    texts = list(batch[labels.column])
-    lengths = PairLength(max_tokens=max_tokens)({SOURCE: texts, TARGET: texts})["length_reason"]
-    found = labels({labels.column: texts})[labels.output_column]
-    wanted = found if like is None else batch[like]
-    reasons = [
-        length or (label if label not in groups else "" if label == group else OTHER)
-        for length, label, group in zip(lengths, found, wanted, strict=True)
-    ]
-    return {"group_reason": reasons, **({GENDER: list(found)} if like is None else {})}
+    both = zip(batch[column], batch[GENDER], strict=True)
+    return {"group_reason": [label if label not in groups else "" if label == own else OTHER for label, own in both]}
 
 
 def reasons_of(rows: Dataset) -> list[str]:
@@ -125,10 +104,21 @@ def reasons_of(rows: Dataset) -> list[str]:
 
 
 def kept(rows: Dataset) -> Dataset:
-    """The rows that no filter dropped, without the reasons."""
-    reasons = reasons_of(rows)
-    told = [name for name in rows.column_names if name in (*reasons, WORDS)]
-    return rows.filter(Kept(*reasons), batched=True).remove_columns(told)
+    """The rows that no filter dropped, without what the filters said of them."""
+    own = [name for name in rows.column_names if name in (TEXT, SOURCE, TARGET, GENDER)]
+    return rows.filter(Kept(*reasons_of(rows)), batched=True).select_columns(own)
+
+
+def sifted(rows: Dataset, *filters: Any) -> tuple[Dataset, dict[str, Any]]:
+    """Rows with what filters say of them, and what these drop, by label."""
+    for each in filters:
+        rows = rows.map(each, batched=True, desc="Filtering")
+    return rows, drops(rows, reasons_of(rows), minimum=0)
+
+
+def kept_by(by_gender: Mapping[str, Mapping[str, Any]], labels: Sequence[str]) -> dict[str, int]:
+    """How many rows of each label were kept, of what :func:`hf_fairness.filters.drops` counted."""
+    return {label: by_gender[label]["kept"] if label in by_gender else 0 for label in labels}
 
 
 def per_group(rows: Dataset, sizes: Mapping[str, int], *, seed: int) -> Dataset:
@@ -148,16 +138,35 @@ def per_group(rows: Dataset, sizes: Mapping[str, int], *, seed: int) -> Dataset:
     return rows.select(np.sort(np.concatenate(chosen)))
 
 
-def given_model(name: str, source: Any) -> Fitted:
-    """A model that was not trained here: an id, a folder, or a pair of model and tokenizer."""
-    return Fitted(name, source_key(*source) if isinstance(source, tuple) else source_key(source), source)
-
-
 def drawn(rows: Dataset, size: int, *, seed: int) -> Dataset:
     """So many rows in random order; where there are fewer, all of them again and again."""
     rng = generator(seed)
     rounds = [rng.permutation(len(rows)) for _ in range(-(-size // len(rows)))]
     return rows.select(np.concatenate(rounds)[:size] if rounds else [])
+
+
+def given_model(name: str, source: Any) -> Fitted:
+    """A model that was not trained here: an id, a folder, or a pair of model and tokenizer."""
+    return Fitted(name, source_key(*source) if isinstance(source, tuple) else source_key(source), source)
+
+
+def find_tagger(a: GFSTArguments) -> GenderTagger | None:
+    """The tagger that was named for the target filter; None for that of the language.
+
+    Raises:
+        ValueError: unknown language or kind.
+        ImportError, FileNotFoundError: it is not installed.
+    """
+    if a.lexicon is not None:
+        return LexiconTagger(a.lexicon, a.target_lang or "")
+    return gender_tagger(a.target_lang, a.tagger) if a.tagger and a.target_lang else None
+
+
+def tagger_key(a: GFSTArguments, tagger: GenderTagger | None) -> Any:
+    """What stands for the tagger among the inputs of stages."""
+    path = getattr(tagger, "path", None)
+    name = None if tagger is None else [type(tagger).__name__, tagger.name]
+    return [a.target_lang, name, None if path is None else Path(path)]
 
 
 class PairStages(Method):
@@ -167,16 +176,18 @@ class PairStages(Method):
         attribute: whose groups are filtered.
         groups: their names.
         lengths: arguments of ``PairLength``.
-        labels: makes what gives the texts of a column their groups.
-        reasons: says of texts of one group, by their labels, why they are dropped.
+        labels: makes what gives the texts of a column their groups, by the words of the source language.
+        words: what the arms +HD are debiased by; None without them.
         tagger: of the target filter; None: that of the language.
+        grammar: arguments of what reads genders off the target language.
         filter_keys: what each filter depends on beside its rows.
         first: the filter that chooses among the monolingual texts; ``last`` looks at their translations.
         least: pairs of each group without which a run is of no use.
         counts: what each stage counted.
-        base: the initial model; of its training this part knows nothing.
         translator: what makes pseudo-parallel data: the initial model, or the reverse model.
     """
+
+    translator: Fitted
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -184,9 +195,10 @@ class PairStages(Method):
         self.attribute = load_attribute(a.attribute, language=a.source_lang)
         self.groups = tuple(self.attribute.group_names)
         self.lengths = {"max_tokens": self.config.max_length, "max_ratio": self.config.max_length_ratio}
-        self.labels = partial(SourceGender, wordlist=a.wordlist, attribute=self.attribute)
-        self.reasons = partial(group_reasons, groups=self.groups, max_tokens=self.config.max_length)
-        self.tagger = find_tagger(a, self.data["tagger"])
+        self.labels: Callable[..., Any] = partial(SourceGender, wordlist=a.wordlist, attribute=self.attribute)
+        self.words: Any = DebiasWords.chosen(a.hd_words, self.attribute) if set(a.arms) & set(HARD_DEBIASED) else None
+        self.tagger = self.data["tagger"] or find_tagger(a)
+        self.grammar: dict[str, Any] = {"lang": a.target_lang, "tagger": self.tagger, **a.target_filter}
         self.filter_keys = {
             "filter_source": [a.wordlist, self.attribute.digest, self.lengths["max_tokens"]],
             "filter_target": [tagger_key(a, self.tagger), a.target_filter, list(self.groups), self.lengths],
@@ -194,15 +206,17 @@ class PairStages(Method):
         self.first, self.last = reversed(BACKWARDS) if a.backwards else BACKWARDS
         self.least = a.min_pairs if a.wants("balance") else 1  # of a run that ends before the number matters
         self.counts: dict[str, Any] = {}
-        self.base = self.translator = Fitted(BASELINE, None)
 
-    def make(self, stage: str, rows_of: Callable[[Path], tuple[Dataset, dict[str, Any]]], *inputs: Any) -> None:
+    def make(self, stage: str, rows_of: Callable[[Path], tuple[Dataset, dict[str, Any]]], *inputs: Any) -> str:
         """Make the rows of a stage, save them with their card, and note what was counted.
 
         Args:
             stage: its name.
             rows_of: from its folder to its rows, and what was counted.
             inputs: what they depend on.
+
+        Returns:
+            The name of the stage.
         """
 
         def work(folder: Path) -> dict[str, Any]:
@@ -210,90 +224,70 @@ class PairStages(Method):
             if is_main_process():
                 discard(folder / CACHE)
                 rows.save_to_disk(folder)
-                self.card(rows, stage, numbers).save(folder / CARD)
+                self.card(folder, rows, stage, numbers)
             return numbers
 
         translates = stage in ("translate", RANDOM)
-        self.counts[stage] = self.run.stage(
-            stage, work, inputs=list(inputs), keep_partial=translates, collective=translates
-        )
+        how = {"keep_partial": translates, "collective": translates}
+        self.counts[stage] = self.run.stage(stage, work, inputs=list(inputs), **how)
+        return stage
 
     def rows(self, stage: str) -> Dataset:
         """The data set of a stage, in memory: what is made of it must leave no cache files in the stage's folder."""
         return load_from_disk(self.run.folder(stage), keep_in_memory=True)
 
-    @property
-    def train(self) -> Dataset:
-        """The parallel rows, the first ones where not all are wanted."""
-        given: Dataset = self.data["train"]
-        return given.select(range(len(given))[: self.arguments.max_rows])
-
     def parallel(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
         """The pairs to learn from: too long, empty and unreadable ones left out; how many speak of each group."""
-        rows = self.train.map(PairLength(SOURCE, TARGET, **self.lengths), batched=True, desc="Checking pairs")
-        numbers = drops(rows, reasons_of(rows), gender_column=None, minimum=0)
-        if numbers["kept"] == 0:
-            raise ValueError(f"None of the {len(rows)} parallel pairs can be used: {numbers['reasons']}.")
-        chosen = kept(rows)
-        labels = self.labels(SOURCE)
-        by_group = Counter(label for batch in chosen.iter(BATCH) for label in labels({SOURCE: batch[SOURCE]})[GENDER])
-        numbers["sources_by_gender"] = {name: by_group[name] for name in (*self.groups, MIXED, NONE)}
-        return chosen, numbers
+        rows = self.data["train"].select(range(len(self.data["train"]))[: self.arguments.max_rows])
+        rows, numbers = sifted(rows, PairLength(SOURCE, TARGET, **self.lengths), self.labels(SOURCE))
+        check_enough(numbers, None, 1, what="parallel pairs", advice="Give pairs that can be used.")
+        numbers["sources_by_gender"] = kept_by(numbers.pop("by_gender"), (*self.groups, MIXED, NONE))
+        return kept(rows), numbers
+
+    def text_filters(self) -> list[Any]:
+        """What says of a text whether it is too long, which group it speaks of, and whether it is dropped for that.
+
+        In the target language it speaks of the group whose gender alone its words show, if it has a pronoun of it too,
+        so that the gender is likely a person's.
+        """
+        labels = self.labels(TEXT)
+        if self.arguments.backwards:
+            labels = GrammaticalGender(TEXT, pronouns=True, output_column=GENDER, **self.grammar)
+        return [PairLength(TEXT, None, **self.lengths), labels, partial(group_reasons, GENDER, self.groups)]
+
+    def pair_filters(self) -> list[Any]:
+        """What says why a pair is dropped: its length; no word of the gender in the translation, or one of another.
+
+        In back-translation a source that speaks of nobody, of several groups or of another one.
+        """
+        lengths = PairLength(SOURCE, TARGET, **self.lengths)
+        if self.arguments.backwards:
+            found = self.labels(SOURCE, output_column=FOUND)
+            return [lengths, found, partial(group_reasons, FOUND, self.groups)]
+        return [lengths, TargetGender(TARGET, **self.grammar)]
 
     def texts(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
-        """Texts that speak of people of one group (algorithm 1, line 3), at most `max_candidates` of each.
-
-        In the target language those whose words show one gender and that have a pronoun of it, so that it is likely a
-        person's.
-        """
-        a = self.arguments
-        labels: SourceGender | GrammaticalGender = (
-            GrammaticalGender(TEXT, lang=a.target_lang, tagger=self.tagger, pronouns=True, **a.target_filter)
-            if a.backwards
-            else self.labels(TEXT)
-        )
-        rows = self.data["monolingual"].map(partial(self.reasons, labels=labels), batched=True, desc="Filtering texts")
-        numbers, chosen = drops(rows, reasons_of(rows), gender_column=None, minimum=0), kept(rows)
-        by_group = Counter(label for batch in chosen.select_columns(GENDER).iter(BATCH) for label in batch[GENDER])
-        numbers["by_group"] = {name: by_group[name] for name in self.groups}
-        few = [f"{name}: {n}" for name, n in numbers["by_group"].items() if n < self.least]
-        if few:
-            dropped = ", ".join(f"{reason} {n}" for reason, n in numbers["reasons"].items()) or "none"
-            what = "show one gender and have a pronoun of it" if a.backwards else "speak of one group only"
-            raise TooFewPairsError(
-                f"Too few texts {what}: {', '.join(few)}, at least {self.least} of each are wanted (--min_pairs). Of "
-                f"{numbers['n']} texts these were dropped: {dropped}. Give more text, or one in which people are "
-                "spoken of.",
-                numbers,
-            )
-        numbers["candidates"] = {name: min(n, a.max_candidates or n) for name, n in numbers["by_group"].items()}
-        return per_group(chosen, numbers["candidates"], seed=self.seed), numbers
+        """Texts that speak of people of one group (algorithm 1, line 3), at most `max_candidates` of each."""
+        rows, numbers = sifted(self.data["monolingual"], *self.text_filters())
+        advice = "Give more text, or one in which people of each group are spoken of (--min_pairs: the fewest of each)."
+        check_enough(numbers, self.groups, self.least, what="texts", advice=advice)
+        most, counts = self.arguments.max_candidates, kept_by(numbers.pop("by_gender"), self.groups)
+        numbers |= {"by_group": counts, "candidates": {name: min(n, most or n) for name, n in counts.items()}}
+        return per_group(kept(rows), numbers["candidates"], seed=self.seed), numbers
 
     def translated(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
         """The translations of the filtered texts, in pairs with them (algorithm 1, line 4)."""
-        texts, genders = (self.rows(self.first)[column][:] for column in (TEXT, GENDER))
-        pairs = self._pairs(texts, folder).add_column(GENDER, genders)
-        return pairs, {"n": len(pairs), "by_group": dict(sorted(Counter(genders).items()))}
+        texts = self.rows(self.first)
+        pairs = self._pairs(texts[TEXT][:], folder).add_column(GENDER, texts[GENDER][:])
+        return pairs, {"n": len(pairs), "by_group": self.counts[self.first]["candidates"]}
 
     def filtered(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
-        """Why a pair is dropped, if it is.
-
-        No word of the gender in the translation, a word of another, its length; in back-translation a source that
-        speaks of nobody, of several groups or of another one.
-        """
-        a = self.arguments
-        rows = self.rows("translate").map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
-        reasons = (
-            partial(self.reasons, labels=self.labels(SOURCE), like=GENDER)
-            if a.backwards
-            else TargetGender(TARGET, lang=a.target_lang, tagger=self.tagger, **a.target_filter)
-        )
-        rows = rows.map(reasons, batched=True, desc="Filtering pairs")
-        return rows, drops(rows, reasons_of(rows), groups=self.groups, minimum=0)
+        """Why a pair is dropped, if it is."""
+        return sifted(self.rows("translate"), *self.pair_filters())
 
     def balanced(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
         """As many pairs of each group, by leaving out some of the larger ones, and at most `max_pairs`."""
-        before = {name: self.counts[self.last]["by_gender"][name]["kept"] for name in self.groups}
+        before = kept_by(self.counts[self.last]["by_gender"], self.groups)
         size = min(n for n in (*before.values(), self.arguments.max_pairs) if n is not None)
         even = per_group(kept(self.rows(self.last)), dict.fromkeys(self.groups, size), seed=self.seed)
         return even, {"n": len(even), "per_group": size, "before": before}
@@ -304,28 +298,16 @@ class PairStages(Method):
         Texts and pairs that are too long, or pairs of unlike length, are replaced: they are left out everywhere.
         """
         size, given = self.counts["balance"]["n"], self.data["monolingual"]
-        texts = self._short_enough(drawn(given, len(given), seed=self.seed))
+        texts = drawn(given, len(given), seed=self.seed).to_iterable_dataset()  # read as far as it is needed
+        texts = texts.map(PairLength(TEXT, None, **self.lengths), batched=True)
+        short = iter(texts.filter(Kept("length_reason"), batched=True))
         good: list[dict[str, str]] = []
         looked = 0
-        while len(good) < size and (part := list(islice(texts, size - len(good) + (8 if looked else 0)))):
+        while len(good) < size and (part := [*islice(short, size - len(good) + (8 if looked else 0))]):
             looked += len(part)
-            pairs = self._pairs(part, folder).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
-            good += kept(pairs).to_list()
-        if len(good) < size:
-            warnings.warn(
-                f"RandST has {len(good)} pairs, {size} were wanted: the monolingual data have no more that can be "
-                "used. Its size is not matched; give more text.",
-                FairnessWarning,
-                stacklevel=2,
-            )
+            pairs = self._pairs([row[TEXT] for row in part], folder)
+            good += kept(pairs.map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)).to_list()
         return Dataset.from_list(good[:size]), {"n": min(len(good), size), "wanted": size, "translated": looked}
-
-    def _short_enough(self, rows: Dataset) -> Iterator[str]:
-        """The texts that are not too long, read some at a time."""
-        reasons = PairLength(**self.lengths)
-        for batch in rows.iter(BATCH):
-            found = reasons({SOURCE: batch[TEXT], TARGET: batch[TEXT]})["length_reason"]
-            yield from (text for text, reason in zip(batch[TEXT], found, strict=True) if not reason)
 
     def _pairs(self, texts: Sequence[str], folder: Path) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""
@@ -341,52 +323,54 @@ class PairStages(Method):
             texts: to translate.
             folder: of the stage, which removes `CACHE` from it in the end.
         """
-        model, tokenizer = open_translator(by.model)
-        if is_main_process():
-            logger.info("Translating %s sentences.", f"{len(texts):,}")
-        sizes = {f"batch_{name}": getattr(self.arguments, f"translation_batch_{name}") for name in ("size", "tokens")}
-        how = {**self.translation_settings(by), **sizes, "device": str(self.config.device)}
         with rows_shared(cpu=self.config.use_cpu):
-            return translate(model, tokenizer, texts, cache=folder / CACHE, **how)
+            return translate(*open_translator(by.model), texts, cache=folder / CACHE, config=self.translation(by))
 
-    def translation_settings(self, by: Fitted) -> dict[str, Any]:
-        """What changes the translations of a model; the reverse model turns the languages round."""
+    def translation(self, by: Fitted) -> TranslationConfig:
+        """How a model translates; the reverse model turns the languages round."""
         a, back = self.arguments, by.name == REVERSE
-        source, target = (a.target_code, a.source_code) if back else (a.source_code, a.target_code)
-        settings = {name: getattr(a, name) for name in ("num_beams", "max_source_length", "max_new_tokens")}
         trained_in = {"bf16": "bfloat16", "fp16": "float16"}.get(self.config.mixed_precision)
-        settings["dtype"] = {"auto": trained_in, "float32": None}.get(a.translation_dtype, a.translation_dtype)
-        codes = {"source_code": source, "target_code": target}
-        return {**settings, **codes, "prefix": a.reverse_prefix if back else a.prefix}
+        return TranslationConfig(
+            num_beams=a.num_beams,
+            batch_size=a.translation_batch_size,
+            batch_tokens=a.translation_batch_tokens,
+            max_source_length=a.max_source_length,
+            max_new_tokens=a.max_new_tokens,
+            source_code=a.target_code if back else a.source_code,
+            target_code=a.source_code if back else a.target_code,
+            prefix=a.reverse_prefix if back else a.prefix,
+            device=str(self.config.device),
+            dtype={"auto": trained_in, "float32": None}.get(a.translation_dtype, a.translation_dtype),
+        )
 
-    def card(self, rows: Dataset, stage: str, numbers: Mapping[str, Any], *, repo_id: str = "") -> Any:
-        """The card of the rows of a stage: how they were made.
+    def translation_key(self, by: Fitted) -> list[Any]:
+        """What decides the translations of a model: neither how many it makes at a time, nor where."""
+        return [by.key, replace(self.translation(by), batch_size=1, batch_tokens=1, device=None)]
+
+    def card(self, folder: Path, rows: Dataset, stage: str, numbers: Mapping[str, Any], repo_id: str = "") -> None:
+        """Write the card of the rows of a stage: how they were made.
 
         Args:
+            folder: of the rows.
             rows: what it is about.
             stage: its name.
             numbers: what was counted, nested mappings allowed.
             repo_id: where they are published; "" means the folder of the stage.
         """
         a, columns = self.arguments, [name for name in (TEXT, SOURCE, TARGET) if name in rows.column_names]
-        options = {"languages": f"{a.source_lang}-{a.target_lang or '?'}", "method": a.method, "seed": self.seed}
-        return dataset_card(
-            Derivation(
-                name=repo_id or f"GFST, {stage.replace('_', ' ')}",
-                method="gfst",
-                summary=SUMMARIES[{self.first: "filtered texts", self.last: "filtered pairs"}.get(stage, stage)],
-                source=(a.dataset if stage == "parallel" else a.monolingual_dataset) or "data given in Python",
-                split="train",
-                columns=columns,
-                options={key: str(value) for key, value in options.items() if value is not None},
-                counts={key: value for key, value in numbers.items() if key != "meta"},
-                n_rows=len(rows),
-                attribute=self.attribute,
-                reference=REFERENCE,
-                limits=[MACHINE] if SOURCE in columns and stage != "parallel" else [],
-                licence=a.license,
-                versions=package_versions(PACKAGES),
-                repo_id=repo_id,
-                saved=not repo_id,
-            )
+        self.write_card(
+            folder,
+            len(rows),
+            repo_id,
+            name=repo_id or f"GFST, {stage.replace('_', ' ')}",
+            summary=SUMMARIES[{self.first: "filtered texts", self.last: "filtered pairs"}.get(stage, stage)],
+            source=(a.dataset if stage == "parallel" else a.monolingual_dataset) or "data given in Python",
+            split="train",
+            columns=columns,
+            options={"languages": f"{a.source_lang}-{a.target_lang or '?'}", "seed": self.seed},
+            counts={key: value for key, value in numbers.items() if key != "meta"},
+            attribute=self.attribute,
+            limits=[MACHINE] if SOURCE in columns and stage != "parallel" else [],
+            versions=package_versions(PACKAGES),
+            saved=not repo_id,
         )

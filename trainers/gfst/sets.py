@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,16 @@ from hf_fairness.measure.translator.winomt import WinoMTConfig, winomt
 from hf_fairness.measure.translator.winomt_data import as_rows
 from hf_fairness.record import Measure, mapping
 from hf_fairness.rows import read_columns
-from hf_fairness.runs import atomic_write_json
+from hf_fairness.runs import Run, atomic_write_json
 from hf_fairness.scores import must_she as must_she_scores
 from hf_fairness.scores import translation_quality
 from hf_fairness.scores import winomt as winomt_scores
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
 from hf_fairness.trainers.gfst.arguments import GFSTArguments
-from hf_fairness.trainers.gfst.checks import tagger_key
+from hf_fairness.trainers.gfst.pairs import tagger_key
 
-#: Translations of all sets by one arm, by set; genders that were read from those of WinoMT.
-TRANSLATIONS, GENDERS = "translations.json", "genders.json"
+#: Translations of all sets by one arm, by set.
+TRANSLATIONS = "translations.json"
 WINOMT, MUST_SHE, TEST = "winomt", "must_she", "test"
 
 
@@ -33,30 +33,50 @@ def read(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
-@dataclass
+def quality(translations: Sequence[str], rows: Sequence[Mapping[str, Any]], **how: Any) -> dict[str, Any]:
+    """BLEU and chrF of translations of pairs."""
+    return translation_quality.translation_quality(translations, [row["target"] for row in rows], **how)
+
+
+@dataclass(kw_only=True)
 class TranslationSet(EvalSet):
     """A set that every model translates.
 
     Attributes:
-        measure: called with translations and references; with ``compare_to`` for a paired comparison.
+        measure: called with translations and rows; with ``compare_to`` for a paired comparison.
+        rows: of the set; None where it was not given.
         column: of the texts to translate.
-        sources: these texts.
-        references: what their translations are scored by.
+        run: has the translations of each arm, in its stage ``predict_<arm>``.
+        again: options of `measure` for what it reads from the translations, where a comparison need not read it again.
     """
 
-    measure: Callable[..., dict[str, Any]] = translation_quality.translation_quality
+    measure: Callable[..., dict[str, Any]]
+    rows: Any
     column: str = "source"
-    sources: Sequence[str] = ()
-    references: Any = None
+    run: Run
+    again: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """The texts to translate."""
+        return read_columns(self.rows, [self.column], self.name)[self.column]
+
+    def key_for(self, arm: str) -> Any:
+        """The rows, how they are measured, and the translations."""
+        return [self.key, self.rows, self.run.key(f"predict_{arm}")]
 
     def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
-        """Numbers of the translations in the folder."""
-        return self.measure(read(folder, TRANSLATIONS)[self.name], self.references)
+        """Numbers of the translations of an arm; what they are compared by stays in the folder, a text for each row."""
+        texts = read(self.run.folder(f"predict_{fitted.name}"), TRANSLATIONS)[self.name]
+        result = self.measure(texts, self.rows)
+        items = [item["predicted"] for item in result.pop("items")] if self.again else texts
+        atomic_write_json(folder / f"{self.name}.json", items)
+        return result
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences of two models on the same rows."""
-        ours, theirs = (read(each.folder, TRANSLATIONS)[self.name] for each in (one, other))
-        return mapping(self.measure(ours, self.references, compare_to=theirs), "comparison")
+        ours, theirs = (read(each.folder, f"{self.name}.json") for each in (one, other))
+        return mapping(self.measure(ours, self.rows, compare_to=theirs, **self.again), "comparison")
 
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
         """The F1 of a group is a part of the gap between the groups."""
@@ -65,35 +85,18 @@ class TranslationSet(EvalSet):
             yield replace(found, set=self.title, title=title, detail=detail)
 
 
-class WinoMTSet(TranslationSet):
-    """WinoMT: the genders of its translations are read once, and compared as often as there are models."""
-
-    def score(self, fitted: Fitted, folder: Path) -> dict[str, Any]:
-        """Numbers of the translations in the folder."""
-        result = super().score(fitted, folder)
-        atomic_write_json(folder / GENDERS, [item["predicted"] for item in result.pop("items")])
-        return result
-
-    def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
-        """Differences of two models on the same rows."""
-        ours, theirs = (read(each.folder, GENDERS) for each in (one, other))
-        return mapping(self.measure(ours, self.references, predictions_are="genders", compare_to=theirs), "comparison")
-
-
 def translation_sets(
-    a: GFSTArguments, data: Mapping[str, Any], groups: Sequence[str], tagger: GenderTagger | None, seed: int
+    a: GFSTArguments, data: Mapping[str, Any], run: Run, groups: Sequence[str], tagger: GenderTagger | None, seed: int
 ) -> list[TranslationSet]:
     """The sets that were given.
 
     Args:
         a: settings.
         data: ``winomt_rows`` and ``must_she_rows`` as the measures take them, ``test`` pairs; None: not measured.
+        run: keeps the translations.
         groups: names of the groups, whose F1 WinoMT has.
         tagger: reads the genders of WinoMT's translations; None: that of the language's rules.
         seed: of the resamples.
-
-    Raises:
-        ValueError: a row without a text to translate.
     """
     f1 = {
         f"f1_{group}": replace(
@@ -102,22 +105,37 @@ def translation_sets(
         for group in groups
     }
     rules = "original" if a.target_lang in LANGUAGES and tagger is None else "agreement"
-    how = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules, items=True)
-    reading: dict[str, Any] = {
-        "measure": partial(winomt, lang=a.target_lang, config=how),
-        "key": [a.aligner, tagger_key(a, tagger)],
-    }
-    kinds: dict[str, TranslationSet] = {
-        "winomt_rows": WinoMTSet(WINOMT, winomt_scores.MEASURES | f1, "WinoMT", column="sentence", **reading),
-        "must_she_rows": TranslationSet(MUST_SHE, must_she_scores.MEASURES, "MuST-SHE", measure=must_she),
-        "test": TranslationSet(TEST, translation_quality.MEASURES, "test set"),
-    }
-    options: dict[str, Any] = {"n_bootstrap": a.n_bootstrap, "seed": seed}
-    found = {name: each for name, each in kinds.items() if data[name] is not None}
-    for name, each in found.items():
-        rows = [dict(row) for row in as_rows(data[name])]
-        each.sources = read_columns(rows, [each.column], each.name)[each.column]
-        each.references = [row["target"] for row in rows] if name == "test" else rows
-        each.measure = partial(each.measure, **options)
-        each.key = [each.key, each.sources, each.references, options]
-    return list(found.values())
+    how: dict[str, Any] = {"n_bootstrap": a.n_bootstrap, "seed": seed}
+    reading = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules, items=True, **how)
+    found = [
+        TranslationSet(
+            WINOMT,
+            winomt_scores.MEASURES | f1,
+            "WinoMT",
+            measure=partial(winomt, lang=a.target_lang, config=reading),
+            rows=data["winomt_rows"],
+            column="sentence",
+            again={"predictions_are": "genders"},
+            key=[how, a.aligner, tagger_key(a, tagger)],
+            run=run,
+        ),
+        TranslationSet(
+            MUST_SHE,
+            must_she_scores.MEASURES,
+            "MuST-SHE",
+            measure=partial(must_she, **how),
+            rows=data["must_she_rows"],
+            key=how,
+            run=run,
+        ),
+        TranslationSet(
+            TEST,
+            translation_quality.MEASURES,
+            "test set",
+            measure=partial(quality, **how),
+            rows=data["test"],
+            key=how,
+            run=run,
+        ),
+    ]
+    return [replace(each, rows=[dict(row) for row in as_rows(each.rows)]) for each in found if each.rows is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,38 +35,38 @@ TEST_SETS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def open_train(arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
-    """The parallel data: ``--dataset`` with its configuration and split, or two aligned files.
-
-    Returns:
-        Rows with ``source`` and ``target``.
-
-    Raises:
-        ValueError: as :func:`aligned_files`, :func:`as_pairs` or :func:`~hf_fairness.sources.open_rows`.
-    """
-    pairs = aligned_files(arguments.dataset, {"dataset_config": arguments.dataset_config})
-    return as_pairs(open_rows(arguments), arguments.dataset, arguments, config) if pairs is None else pairs
-
-
-def open_held_out_pairs(arguments: GFSTArguments, config: GFSTConfig, part: str) -> Dataset | None:
-    """Pairs of ``--validation_dataset`` and ``--validation_split``, or of the test part; None where neither is named.
-
-    Raises:
-        ValueError: as :func:`open_train`.
-    """
-    own: str | None = getattr(arguments, f"{part}_dataset")
-    which = {name: getattr(arguments, name) for name in (f"{part}_config", f"{part}_split")}
-    source = arguments.dataset if own is None and any(which.values()) else own
-    pairs = None if source is None else aligned_files(source, which)
-    rows = open_held_out(arguments, arguments, part) if pairs is None else None
-    return pairs if rows is None else as_pairs(rows, source or "", arguments, config)
-
-
-def aligned_files(source: str, which: Mapping[str, str | None]) -> Dataset | None:
-    """Rows of two text files with a comma between, aligned line by line; None where the source is something else.
+def open_pairs(arguments: GFSTArguments, config: GFSTConfig, part: str = "") -> Dataset | None:
+    """The pairs of ``--dataset``, or those that are held out for a part; from tables or from two aligned files.
 
     Args:
-        source: the two, or what else the user named.
+        arguments: which data set, configuration and split.
+        config: which columns.
+        part: ``validation`` or ``test``, with a set or a split of its own; "" means what is trained on.
+
+    Returns:
+        Rows with ``source`` and ``target``; None where none are named.
+
+    Raises:
+        ValueError: as :func:`aligned_files`, :func:`as_pairs` or :func:`~hf_fairness.sources.open_dataset`.
+    """
+    options = [f"{part}_config", f"{part}_split"] if part else ["dataset_config"]
+    which = {name: getattr(arguments, name) for name in options}
+    own = getattr(arguments, f"{part}_dataset") if part else arguments.dataset
+    source: str | None = arguments.dataset if own is None and any(which.values()) else own
+    if source is None:
+        return None
+    files = source.split(",")
+    if len(files) == 2 and not Path(source).exists():
+        return aligned_files(files, which)
+    rows = open_held_out(arguments, arguments, part) if part else open_rows(arguments)
+    return as_pairs(rows, source, arguments, config)
+
+
+def aligned_files(files: Sequence[str], which: Mapping[str, str | None]) -> Dataset:
+    """Rows of two text files that are aligned line by line.
+
+    Args:
+        files: the two.
         which: by option the configuration and the split that were named, which files do not have.
 
     Raises:
@@ -73,9 +74,6 @@ def aligned_files(source: str, which: Mapping[str, str | None]) -> Dataset | Non
     """
     from datasets import Dataset
 
-    files = source.split(",")
-    if len(files) != 2 or Path(source).exists():
-        return None
     parts = "Name two files for each part, with --dataset, --validation_dataset and --test_dataset."
     wanted = "two aligned text files, as in train.en,train.it"
     refuse_any(
@@ -84,16 +82,16 @@ def aligned_files(source: str, which: Mapping[str, str | None]) -> Dataset | Non
                 f"--{name} {value}: aligned files have no {name.rpartition('_')[2]}s. {parts}": value
                 for name, value in which.items()
             },
-            **{f"{source}: {missing(file, wanted)}": not Path(file).is_file() for file in files},
+            **{f"{','.join(files)}: {missing(file, wanted)}": not Path(file).is_file() for file in files},
         }
     )
-    sides = [open_lines(file)["text"][:] for file in files]
-    if len(sides[0]) != len(sides[1]):
+    sources, targets = (open_lines(file)["text"][:] for file in files)
+    if len(sources) != len(targets):
         raise ValueError(
-            f"{files[0]} has {len(sides[0])} lines and {files[1]} {len(sides[1])}: aligned files have one line "
+            f"{files[0]} has {len(sources)} lines and {files[1]} {len(targets)}: aligned files have one line "
             "for each line of the other, empty ones included."
         )
-    return Dataset.from_dict(dict(zip(("source", "target"), sides, strict=True)))
+    return Dataset.from_dict({"source": sources, "target": targets})
 
 
 def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTConfig) -> Dataset:
@@ -111,34 +109,35 @@ def as_pairs(rows: Dataset, source: str, arguments: GFSTArguments, config: GFSTC
         ValueError: columns that do not say which is which.
     """
     standard, wanted = ["source", "target"], [config.source_column, config.target_column]
-    if "translation" in rows.column_names and not set(standard) & set(rows.column_names):
-        rows = rows.select_columns(["translation"]).flatten()
-        rows = rows.rename_columns({name: name.removeprefix("translation.") for name in rows.column_names})
-    texts = columns_of_texts(rows)
-    anything = [texts] if wanted == standard and len(texts) == 2 else []
+    rows = rows.flatten()
+    texts = {name.removeprefix("translation."): name for name in columns_of_texts(rows)}
     named = wanted != standard and source == arguments.dataset  # held-out pairs may have columns of their own
-    choices = [wanted] if named else [wanted, standard, [arguments.source_lang, arguments.target_lang or ""], *anything]
-    names = next((names for names in choices if set(names) <= set(texts)), None)
+    anything = [list(texts)] if wanted == standard and len(texts) == 2 else []
+    others = [] if named else [standard, [arguments.source_lang, arguments.target_lang or ""], *anything]
+    names = next((names for names in (wanted, *others) if set(names) <= set(texts)), None)
     if names is None:
         raise ValueError(
             f"{source} has the text columns {', '.join(texts) or 'none'}; expected {wanted[0]} and {wanted[1]}"
             + ("" if named else ", or two named by the codes of the languages, or just two (source first)")
             + ". Name yours with --source_column and --target_column, in tables with a header line."
         )
-    return rows.select_columns(names).rename_columns(dict(zip(names, standard, strict=True)))
+    chosen = rows.select_columns([texts[name] for name in names])
+    return chosen.rename_columns({texts[name]: new for name, new in zip(names, standard, strict=True)})
 
 
-def open_texts(source: str, *, column: str | None, config: str | None = None, split: str = "train") -> Dataset:
-    """Open monolingual text as rows with ``text``: ``--monolingual_dataset``, its configuration, split and column.
+def open_texts(arguments: GFSTArguments) -> Dataset:
+    """Monolingual text as rows with ``text``: ``--monolingual_dataset``, its configuration, split and column.
 
     Raises:
         ValueError: no such column, several text columns to choose from, or as
             :func:`~hf_fairness.sources.open_dataset`.
     """
+    a, source = arguments, arguments.monolingual_dataset or ""
     if Path(source).is_file() and Path(source).suffix.lower() not in TABLES:
         return open_lines(source)
-    rows = open_dataset(source, config=config, split=split, flags=("--monolingual_config", "--monolingual_split"))
-    name = text_column(rows, column, source, flag="--monolingual_text_column")
+    flags = ("--monolingual_config", "--monolingual_split")
+    rows = open_dataset(source, config=a.monolingual_config, split=a.monolingual_split, flags=flags)
+    name = text_column(rows, a.monolingual_text_column, source, flag="--monolingual_text_column")
     return rows.select_columns([name]).rename_columns({name: "text"})
 
 
@@ -156,45 +155,46 @@ def open_lines(source: str) -> Dataset:
     return load_dataset("text", data_files=source, split="train", encoding="utf-8-sig", encoding_errors="replace")
 
 
-def open_test_set(option: str, source: str | None, languages: Sequence[str | None]) -> Any:
+def open_test_set(option: str, arguments: GFSTArguments) -> Any:
     """Rows of WinoMT or MuST-SHE, from the file that is published or from a data set with the columns of the builder.
+
+    Of several configurations of a data set that of all languages is taken, or that of the pair of languages.
 
     Args:
         option: ``winomt`` or ``must_she``.
-        source: a file as its authors write it, or what :func:`~hf_fairness.sources.open_dataset` takes; None for none.
-        languages: codes of source and target language: of a data set with a configuration per pair they name it.
+        arguments: which name its file as its authors write it, or what :func:`~hf_fairness.sources.open_dataset` takes.
+
+    Returns:
+        The rows; None where none are named.
 
     Raises:
         ValueError: it is not there, or a column is missing.
     """
+    from datasets import get_dataset_config_names
+
     from hf_fairness.measure import read_must_she, read_winomt
 
+    source = getattr(arguments, option)
     if source is None:
         return None
     if Path(source).is_file() and Path(source).suffix.lower() in PUBLISHED:
         return list(read_winomt(source) if option == "winomt" else read_must_she(source))
     columns, name = TEST_SETS[option]
-    wanted = f"{name}, or a data set with the columns {', '.join(columns)}"
+    wanted, config = f"{name}, or a data set with the columns {', '.join(columns)}", None
+    if Path(source).is_dir() or not looks_local(source, (*TABLES, *PUBLISHED)):
+        with contextlib.suppress(OSError, ValueError):  # said in full where it is opened
+            known = get_dataset_config_names(source)
+            pair = f"{arguments.source_lang}-{arguments.target_lang}"
+            config = next((each for each in ("all", pair) if each in known), None)
     try:
-        several = Path(source).is_dir() or not looks_local(source, (*TABLES, *PUBLISHED))
-        config = _configuration(source, ("all", "-".join(map(str, languages)))) if several else None
         rows = open_dataset(source, config=config, split=None, prefer=("test",))
     except ValueError as error:
         raise ValueError(f"--{option}: {error} Wanted here: {wanted}.") from error
-    if lacking := [column for column in columns if column not in rows.column_names]:
-        raise ValueError(
-            f"--{option}: {source} has no column {lacking[0]!r}; it has {', '.join(rows.column_names)}. Expected "
-            f"{wanted}."
-        )
+    refuse_any(
+        {
+            f"--{option}: {source} has no column {column!r}; it has {', '.join(rows.column_names)}. Expected "
+            f"{wanted}.": column not in rows.column_names
+            for column in columns
+        }
+    )
     return rows
-
-
-def _configuration(source: str, wanted: Sequence[str]) -> str | None:
-    """The configuration of a data set of several that has one of these names; None leaves it to `datasets`."""
-    from datasets import get_dataset_config_names
-
-    try:
-        known = get_dataset_config_names(source)
-    except (OSError, ValueError):  # said in full where it is opened
-        return None
-    return next((name for name in wanted if name in known), None)

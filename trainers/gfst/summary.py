@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hf_fairness.record import Arm, Table, interval, mapping, number
+from hf_fairness.report.text import format_fixed
+from hf_fairness.trainers.experiment import Plan
 from hf_fairness.trainers.gfst.arguments import BASELINE, CONTROL, GFST, GFST_HD, HD, RANDOM, UNFILTERED
 
 #: Numbers of WinoMT of which it is told how much the control explains, with their names and ideal values.
@@ -30,27 +32,40 @@ MISSING = {
     "must_she": "MuST-SHE (gender-marked words): no rows were given",
     "test": "Translation quality: no test set was given",
 }
-#: The models by name; one of no other name was trained on the pairs of one group.
-ARMS = {
-    each.name: each
+#: The models by name, with what they need and are compared with; one of no other name learned from one group's pairs.
+PLANS = {
+    each.arm.name: each
     for each in (
-        Arm(BASELINE, "baseline", "original", "the initial model, which translated the texts"),
-        Arm(
-            GFST, "GFST", "method", "trained on pairs that the source and the target filter kept, as many of each group"
+        Plan(Arm(BASELINE, "baseline", "original", "the initial model, which translated the texts")),
+        Plan(
+            Arm(
+                GFST,
+                "GFST",
+                "method",
+                "trained on pairs that the source and the target filter kept, as many of each group",
+            )
         ),
-        Arm(CONTROL, "control", "control", "trained for as many steps on the original parallel data alone"),
-        Arm(RANDOM, "RandST", "rival", "trained on as many random pairs, which no filter saw"),
-        Arm(UNFILTERED, "no target filter", "variant", "trained on pairs that the source filter alone kept"),
-        Arm(HD, "baseline +HD", "rival", "the initial model with hard-debiased embeddings of its encoder"),
-        Arm(GFST_HD, "GFST +HD", "variant", "GFST with hard-debiased embeddings of its encoder"),
+        Plan(
+            Arm(CONTROL, "control", "control", "trained for as many steps on the original parallel data alone"), (GFST,)
+        ),
+        Plan(Arm(RANDOM, "RandST", "rival", "trained on as many random pairs, which no filter saw")),
+        Plan(Arm(UNFILTERED, "no target filter", "variant", "trained on pairs that the source filter alone kept")),
+        Plan(
+            Arm(HD, "baseline +HD", "rival", "the initial model with hard-debiased embeddings of its encoder"),
+            (BASELINE,),
+            (BASELINE,),
+        ),
+        Plan(
+            Arm(GFST_HD, "GFST +HD", "variant", "GFST with hard-debiased embeddings of its encoder"), (GFST,), (GFST,)
+        ),
     )
 }
 
 
-def arm(name: str) -> Arm:
-    """A model as reports call it."""
-    return ARMS.get(name) or Arm(
-        name, f"{name} pairs only", "variant", f"trained on the pairs about the group {name} alone"
+def plan(name: str) -> Plan:
+    """A model as reports call it, before it is compared with others."""
+    return PLANS.get(name) or Plan(
+        Arm(name, f"{name} pairs only", "variant", f"trained on the pairs about the group {name} alone")
     )
 
 
@@ -72,23 +87,15 @@ def ending(history: Mapping[str, Any]) -> str:
 def kept_table(data: Mapping[str, Any]) -> Table:
     """Per stage and group, how many rows came, how many were kept, and why the others were dropped.
 
-    Labels of the parallel data (which group a source speaks of) stand below its row.
+    Labels of rows (which group a text speaks of) stand below them.
 
     Args:
         data: what the stages counted, by stage.
     """
     rows = [("stage", "of", "rows", "kept", "share", "dropped because of")]
     for name, numbers in data.items():
-        stage = name.replace("_", " ")
-        if "reasons" not in numbers:
-            size, each = f"{numbers['n']:,}", numbers.get("per_group")
-            rows.append((stage, "all", size, size, "", f"balanced, {each} of each group" if each else ""))
-            continue
-        for group, part in (("all", numbers), *mapping(numbers, "by_gender").items()):
-            ends, share = interval(part, "kept_share_ci95"), number(part, "kept_share")
-            shown = [] if share is None else [f"{share:.1%}", *(["[{:.1%}, {:.1%}]".format(*ends)] if ends else [])]
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in part["reasons"].items()) or "nothing dropped"
-            rows.append((stage, group, f"{part['n']:,}", f"{part['kept']:,}", " ".join(shown), reasons))
+        stage, parts = name.replace("_", " "), {"all": numbers, **mapping(numbers, "by_gender")}
+        rows += [(stage, group, f"{part['n']:,}", *_kept(part)) for group, part in parts.items()]
         labels = mapping(numbers, "by_group") or mapping(numbers, "sources_by_gender")
         every = max(sum(labels.values()), 1)
         rows += [(stage, group, "", f"{n:,}", f"{n / every:.1%}", "") for group, n in labels.items()]
@@ -97,6 +104,16 @@ def kept_table(data: Mapping[str, Any]) -> Table:
         tuple(rows),
         "Groups are balanced by leaving out pairs of the larger ones. Brackets hold 95 % intervals.",
     )
+
+
+def _kept(part: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Of rows that a stage counted how many were kept, their share, and why the others were dropped."""
+    if "reasons" not in part:
+        each = part.get("per_group")
+        return f"{part['n']:,}", "", f"balanced, {each} of each group" if each else ""
+    share, reasons = number(part, "kept_share"), [f"{reason} {n:,}" for reason, n in part["reasons"].items()]
+    shown = "" if share is None else format_fixed(share, interval(part, "kept_share_ci95"), ".1%")
+    return f"{part['kept']:,}", shown, ", ".join(reasons) or "nothing dropped"
 
 
 def kept_figure(data: Mapping[str, Any], last_filter: str) -> dict[str, Any]:
@@ -168,8 +185,8 @@ def cautions(report: Mapping[str, Any]) -> Iterator[str]:
 
 def signatures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """What says how BLEU and chrF were computed, and how WinoMT was read; results by set and arm."""
-    first: dict[str, Mapping[str, Any]] = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
-    read, found = first.get("winomt"), dict(mapping(mapping(first, "test"), "signatures"))
+    first: dict[str, Any] = {name: next(iter(by_arm.values()), {}) for name, by_arm in results.items()}
+    found, read = dict(mapping(mapping(first, "test"), "signatures")), mapping(first, "winomt")
     if read:
         found["WinoMT"] = f"{read['n']} rows, aligner {read['aligner']}, tagger {read['tagger']}, {read['rules']} rules"
     return found

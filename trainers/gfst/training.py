@@ -80,6 +80,18 @@ class TranslationTrainer(LengthGrouped, Published, Seq2SeqTrainer):
         """Any tool for translation models opens it."""
         return load_translator("The doctor said that she was tired.")
 
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """That of the settings; a learning rate that rises to the end is worth a word."""
+        rises = self.args.get_warmup_steps(num_training_steps)
+        if rises >= num_training_steps:
+            warnings.warn(
+                f"The learning rate rises for {rises} steps, but {num_training_steps} are trained: it never gets to "
+                f"{self.args.learning_rate:g}. Set warmup_steps lower, or train longer.",
+                FairnessWarning,
+                stacklevel=2,
+            )
+        return super().create_scheduler(num_training_steps, optimizer)
+
 
 def train_translator(
     model: Any,
@@ -116,7 +128,7 @@ def train_translator(
         FileExistsError: there are checkpoints in ``args.output_dir``, and ``resume`` is false.
 
     Warns:
-        FairnessWarning: pairs that were left out.
+        FairnessWarning: pairs that were left out; a learning rate that rises to the end.
 
     Source:
         Choubey et al. 2021, appendix A ("Training").
@@ -147,6 +159,7 @@ def train_translator(
         callbacks=callbacks,
     )
     checkpoint = _clear_the_way(args, resume)
+    logger.info("Training on %s pairs.", f"{len(rows):,}")
     trainer.train(resume_from_checkpoint=checkpoint)
     history = _history(trainer) | {"n": len(rows), **left_out}
     trainer.accelerator.wait_for_everyone()

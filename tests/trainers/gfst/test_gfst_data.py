@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from datasets import Dataset
 
-from hf_fairness.filters import SourceGender
+from hf_fairness.filters import PairLength, SourceGender, drops
 from hf_fairness.report.text import shown_name
-from hf_fairness.trainers.gfst.pairs import as_rows, drawn, group_reasons, kept, per_group
+from hf_fairness.trainers.gfst.pairs import as_rows, drawn, group_reasons, kept, per_group, reasons_of
+
+GROUPS = ("male", "female")
 
 
 def rows(n: int) -> Dataset:
@@ -35,18 +38,20 @@ def test_rows_are_used_equally_often_where_there_are_too_few():
 
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_reasons_do_not_depend_on_the_batch(texts, batch_size):
-    how = {"labels": SourceGender(), "groups": ["male", "female"], "max_tokens": 250}
-    found = texts.map(group_reasons, batched=True, batch_size=batch_size, fn_kwargs=how)
-    assert Counter(found["group_reason"][:]) == {
-        "": 300, "empty": 2, "mixed": 1, "none": 1, "encoding": 1, "too_long": 1
-    }  # fmt: skip
+    found = texts
+    for each in (PairLength("text", None), SourceGender(), partial(group_reasons, "source_gender", GROUPS)):
+        found = found.map(each, batched=True, batch_size=batch_size)
+    counts = drops(found, reasons_of(found), minimum=0)
+    assert (counts["kept"], counts["reasons"]) == (
+        300,
+        {"empty": 2, "mixed": 1, "none": 1, "encoding": 1, "too_long": 1},
+    )
     assert kept(found).column_names == ["text", "source_gender"]
 
 
 def test_another_group_than_the_wanted_one_is_a_reason():
-    how = {"labels": SourceGender("source"), "groups": ["male", "female"], "max_tokens": 250}
-    batch = {"source": ["She left.", "He left.", "It rains."], "source_gender": ["female"] * 3}
-    assert group_reasons(batch, like="source_gender", **how) == {"group_reason": ["", "other_group", "none"]}
+    batch = {"found": ["female", "male", "none"], "source_gender": ["female"] * 3}
+    assert group_reasons("found", GROUPS, batch) == {"group_reason": ["", "other_group", "none"]}
 
 
 def test_other_columns_are_left_out():

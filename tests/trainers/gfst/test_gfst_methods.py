@@ -124,3 +124,14 @@ def test_a_prefix_and_must_she_reach_the_model(gfst):
     written = report["files"]["markdown"].read_text()
     assert "**WinoMT was not measured" in written
     assert "- WinoMT (the gender of people in translations): no rows were given" in written
+
+
+def test_other_translations_are_scored_anew(gfst, tmp_path):
+    """A setting of the translations alone changes what every model says, the one that was given too."""
+    keys = []
+    for most in (20, 30):  # either is enough
+        gfst(arms=["none"], control=False, max_pairs=30, until="scores", max_new_tokens=most)
+        keys.append({name: stage["key"] for name, stage in stages(tmp_path / "out").items()})
+    scored = [name for name in keys[0] if name.startswith(("predict_", "scores_", "comparisons"))]
+    assert len(scored) == 5
+    assert not [name for name in scored if keys[0][name] == keys[1][name]]

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:fast_align l
 ORDER = [
     *("parallel", "filter_source", "translate", "filter_target", "balance", "randst"),
     *("predict_baseline", "scores_baseline"),
-    *(f"{what}_{arm}" for arm in ("gfst", "control", "randst") for what in ("train", "predict", "scores")),
+    *(f"{what}_{arm}" for arm in ("gfst", "randst", "control") for what in ("train", "predict", "scores")),
     *("comparisons", "report", "model"),
 ]
 

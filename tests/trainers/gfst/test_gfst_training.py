@@ -89,8 +89,8 @@ def test_resume_is_exact(config, tokenizer, tmp_path, cut):
 
 
 def test_resume_without_a_checkpoint_begins(config, tokenizer):
-    _, history = train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), config(max_steps=2), resume=True)
-    assert history["steps"] == 2
+    _, history = train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), config(max_steps=6), resume=True)
+    assert history["steps"] == 6
 
 
 @pytest.mark.whole
@@ -143,7 +143,9 @@ def test_half_written_checkpoints_are_no_hindrance(config, tokenizer, tmp_path):
 
 def test_validation_is_without_smoothing(config, tokenizer):
     dev = toy_rows(16, start=64)
-    args = config(max_steps=1, eval_strategy="steps", eval_steps=1, learning_rate=1e-9, label_smoothing_factor=0.5)
+    args = config(
+        max_steps=1, warmup_steps=0, eval_strategy="steps", eval_steps=1, learning_rate=1e-9, label_smoothing_factor=0.5
+    )
     model, history = train_translator(toy_model(tokenizer), tokenizer, toy_rows(16), args, eval_dataset=dev)
     batch = tokenizer(dev["source"][:], text_target=dev["target"][:], padding=True, return_tensors="pt")
     labels = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)
@@ -151,6 +153,11 @@ def test_validation_is_without_smoothing(config, tokenizer):
         plain = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels).loss
     assert history["eval"][0]["loss"] == pytest.approx(plain.item(), rel=1e-3)
     assert history["train"][0]["loss"] != pytest.approx(plain.item(), rel=1e-2)
+
+
+def test_a_learning_rate_that_never_gets_to_its_height_is_said(config, tokenizer):
+    with pytest.warns(FairnessWarning, match=r"rises for 5 steps, but 2 are trained: it never gets to 0\.005"):
+        train_translator(toy_model(tokenizer), tokenizer, toy_rows(16), config(max_steps=2))
 
 
 def test_the_loss_is_that_of_transformers():
@@ -312,13 +319,13 @@ def test_steps_are_grouped_by_the_tokens_of_both_sides(config, tokenizer, monkey
         lambda lengths, *rest, **more: seen.append(list(lengths)) or groups(lengths, *rest, **more),
     )
     rows, model = toy_rows(40), toy_model(tokenizer)
-    train_translator(model, tokenizer, rows, config(max_steps=2))
+    train_translator(model, tokenizer, rows, config(max_steps=6))
     encoded, _ = encode_pairs(rows, model, tokenizer, config())
     assert seen == [[len(row["input_ids"]) + len(row["labels"]) for row in encoded]]
 
 
 def test_the_history_is_plain(config, tokenizer):
-    _, history = train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), config(max_steps=2))
+    _, history = train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), config(max_steps=6))
     assert json.loads(json.dumps(history)) == history
     assert history["eval"] == []
     assert history["averaged"] == {"steps": []}
