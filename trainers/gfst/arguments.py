@@ -82,13 +82,6 @@ class GFSTArguments(ExperimentArguments, HeldOutArguments, DataArguments):
         default=None,
         metadata={"help": "Split of --validation_dataset, or without one of --dataset; default: no validation loss."},
     )
-    test_dataset: str | None = field(
-        default=None,
-        metadata={
-            "help": "Parallel data of a generic test set, as --dataset: BLEU and chrF of every model; default: see "
-            "--test_split, or none."
-        },
-    )
     winomt: str | None = field(
         default=None,
         metadata={

@@ -51,7 +51,6 @@ from hf_fairness.trainers.gfst.checks import check_run
 from hf_fairness.trainers.gfst.config import GFSTConfig
 from hf_fairness.trainers.gfst.embeddings import ADVICE, debias_encoder
 from hf_fairness.trainers.gfst.pairs import (
-    CACHE,
     REVERSE,
     SOURCE,
     TARGET,
@@ -206,14 +205,13 @@ class GFSTMethod(PairStages):
 
     def _stages(self) -> Iterator[str]:
         """Carry out one stage after the other; each is named when it is done."""
-        a, run, first, last = self.arguments, self.run, self.first, self.last
-        given = self.data["monolingual"]
+        a, run, given = self.arguments, self.run, self.data["monolingual"]
+        source, lengths = self.filter_keys["filter_source"], self.lengths
         if self.data["train"] is not None:
-            labelled = [self.lengths, self.filter_keys["filter_source"]]
-            yield self.make("parallel", self.parallel, self.data["train"], a.max_rows, *labelled)
+            yield self.make("parallel", self.parallel, self.data["train"], a.max_rows, lengths, source)
         if given is not None:
-            draws = [a.max_candidates, self.seed] if a.max_candidates else None
-            yield self.make(first, self.texts, given, self.filter_keys[first], draws)
+            seed = self.seed if a.max_candidates else None  # nothing is drawn without
+            yield self.make(self.first, self.texts, given, self.filter_keys[self.first], a.max_candidates, seed)
         self.start = self._start()
         yield "start"
         self.base = self._train(BASELINE) if a.trains_initial else replace(self.start, name=BASELINE)
@@ -221,14 +219,13 @@ class GFSTMethod(PairStages):
         reverse = self.data["reverse"] or a.reverse_model
         self.translator = given_model(REVERSE, reverse) if a.backwards else self.base
         translating = self.translation_key(self.translator)
-        yield self.make("translate", self.translated, run.key(first), *translating)
-        self.make(last, self.filtered, run.key("translate"), self.lengths, self.filter_keys[last])
-        check_enough(self.counts[last], self.groups, self.least)
-        yield last
-        yield self.make("balance", self.balanced, run.key(last), a.max_pairs, a.min_pairs, self.seed, list(self.groups))
+        yield self.make("translate", self.translated, run.key(self.first), *translating)
+        self.make(self.last, self.filtered, run.key("translate"), lengths, self.filter_keys[self.last])
+        check_enough(self.counts[self.last], self.groups, self.least)
+        yield self.last
+        yield self.make("balance", self.balanced, run.key(self.last), a.max_pairs, self.seed)
         if RANDOM in a.arms:
-            size = self.counts["balance"]["n"]
-            yield self.make(RANDOM, self.random, given, size, self.seed, *translating, self.lengths)
+            yield self.make(RANDOM, self.random, given, self.counts["balance"]["n"], self.seed, *translating, lengths)
 
     def _start(self) -> Fitted:
         """The named model, the given one, or a small one with a tokenizer of its own."""
@@ -304,9 +301,14 @@ class GFSTMethod(PairStages):
             if fresh:
                 model = fresh_weights(model, seed=self.seed)
             set_languages(model, tokenizer, a.source_code, a.target_code)
-            held_out = self.data["validation"]
             model, history = train_translator(
-                model, tokenizer, load_from_disk(data), own, eval_dataset=held_out, prefix=a.prefix, resume=True
+                model,
+                tokenizer,
+                load_from_disk(data),
+                own,
+                eval_dataset=self.data["validation"],
+                prefix=a.prefix,
+                resume=True,
             )
             state.wait_for_everyone()
             made = f"Made with hf-fairness: {plan(name).arm.about}. {history['steps']} steps, seed {own.seed}."
@@ -385,21 +387,19 @@ class GFSTMethod(PairStages):
         """Translations of all sets by one arm, as a stage: how they are scored can change without it."""
         sources = {each.name: each.sources for each in self.sets()}
 
-        def work(folder: Path) -> dict[str, int]:
-            found = iter(self.translations(fitted, [*chain.from_iterable(sources.values())], folder))
+        def work(folder: Path) -> None:
+            found = iter(self.translations(fitted, [*chain.from_iterable(sources.values())]))
             table = {name: [next(found) for _ in texts] for name, texts in sources.items()}
             if is_main_process():
-                discard(folder / CACHE)
                 atomic_write_json(folder / TRANSLATIONS, table)
-            return {name: len(rows) for name, rows in table.items()}
 
         inputs = [sources, *self.translation_key(fitted)]
-        self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, collective=True, keep_partial=True)
+        self.run.stage(f"predict_{fitted.name}", work, inputs=inputs, collective=True)
 
     def sets(self) -> Sequence[TranslationSet]:
         """Those that were given; a tagger that is named by its kind is for the filter alone."""
         tagger = self.data["winomt_tagger"] or (None if self.arguments.tagger else self.tagger)
-        return translation_sets(self.arguments, self.data, self.run, self.groups, tagger, self.data_seed)
+        return translation_sets(self, tagger)
 
     def extras(self, found: Found) -> dict[str, Any]:
         """What the stages counted, and what the control explains."""

@@ -39,18 +39,20 @@ from hf_fairness.measure.model_keys import source_key
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation import TranslationConfig, translate
 from hf_fairness.rows import check_dataset
-from hf_fairness.runs import PACKAGES, discard
+from hf_fairness.runs import PACKAGES
 from hf_fairness.scores.statistics import generator
 from hf_fairness.sources import text_column
 from hf_fairness.trainers.experiment import Fitted, Method
 from hf_fairness.trainers.gfst.arguments import BACKWARDS, HARD_DEBIASED, RANDOM, GFSTArguments
 from hf_fairness.utils import is_main_process, package_versions
 
+#: Rows of a stage, and what was counted.
+Counted = tuple[Dataset, dict[str, Any]]
 SOURCE, TARGET, TEXT, GENDER = "source", "target", "text", "source_gender"
 #: Column of the group that a back-translation speaks of, and the reason where it is another one than that of its text.
 FOUND, OTHER = "translated_gender", "other_group"
-#: Folder of finished translations in that of a stage that is not finished.
-CACHE = "cache"
+#: Folder of the output folder that keeps finished translations, for all stages and models.
+TRANSLATED = ".translations"
 #: Name of the model from target to source language.
 REVERSE = "reverse"
 #: Said on every card of machine translations.
@@ -109,7 +111,7 @@ def kept(rows: Dataset) -> Dataset:
     return rows.filter(Kept(*reasons_of(rows)), batched=True).select_columns(own)
 
 
-def sifted(rows: Dataset, *filters: Any) -> tuple[Dataset, dict[str, Any]]:
+def sifted(rows: Dataset, *filters: Any) -> Counted:
     """Rows with what filters say of them, and what these drop, by label."""
     for each in filters:
         rows = rows.map(each, batched=True, desc="Filtering")
@@ -207,12 +209,12 @@ class PairStages(Method):
         self.least = a.min_pairs if a.wants("balance") else 1  # of a run that ends before the number matters
         self.counts: dict[str, Any] = {}
 
-    def make(self, stage: str, rows_of: Callable[[Path], tuple[Dataset, dict[str, Any]]], *inputs: Any) -> str:
+    def make(self, stage: str, rows_of: Callable[[], Counted], *inputs: Any) -> str:
         """Make the rows of a stage, save them with their card, and note what was counted.
 
         Args:
             stage: its name.
-            rows_of: from its folder to its rows, and what was counted.
+            rows_of: makes them.
             inputs: what they depend on.
 
         Returns:
@@ -220,23 +222,21 @@ class PairStages(Method):
         """
 
         def work(folder: Path) -> dict[str, Any]:
-            rows, numbers = rows_of(folder)
+            rows, numbers = rows_of()
             if is_main_process():
-                discard(folder / CACHE)
                 rows.save_to_disk(folder)
                 self.card(folder, rows, stage, numbers)
             return numbers
 
         translates = stage in ("translate", RANDOM)
-        how = {"keep_partial": translates, "collective": translates}
-        self.counts[stage] = self.run.stage(stage, work, inputs=list(inputs), **how)
+        self.counts[stage] = self.run.stage(stage, work, inputs=list(inputs), collective=translates)
         return stage
 
     def rows(self, stage: str) -> Dataset:
         """The data set of a stage, in memory: what is made of it must leave no cache files in the stage's folder."""
         return load_from_disk(self.run.folder(stage), keep_in_memory=True)
 
-    def parallel(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def parallel(self) -> Counted:
         """The pairs to learn from: too long, empty and unreadable ones left out; how many speak of each group."""
         rows = self.data["train"].select(range(len(self.data["train"]))[: self.arguments.max_rows])
         rows, numbers = sifted(rows, PairLength(SOURCE, TARGET, **self.lengths), self.labels(SOURCE))
@@ -266,7 +266,7 @@ class PairStages(Method):
             return [lengths, found, partial(group_reasons, FOUND, self.groups)]
         return [lengths, TargetGender(TARGET, **self.grammar)]
 
-    def texts(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def texts(self) -> Counted:
         """Texts that speak of people of one group (algorithm 1, line 3), at most `max_candidates` of each."""
         rows, numbers = sifted(self.data["monolingual"], *self.text_filters())
         advice = "Give more text, or one in which people of each group are spoken of (--min_pairs: the fewest of each)."
@@ -275,24 +275,24 @@ class PairStages(Method):
         numbers |= {"by_group": counts, "candidates": {name: min(n, most or n) for name, n in counts.items()}}
         return per_group(kept(rows), numbers["candidates"], seed=self.seed), numbers
 
-    def translated(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def translated(self) -> Counted:
         """The translations of the filtered texts, in pairs with them (algorithm 1, line 4)."""
         texts = self.rows(self.first)
-        pairs = self._pairs(texts[TEXT][:], folder).add_column(GENDER, texts[GENDER][:])
+        pairs = self._pairs(texts[TEXT][:]).add_column(GENDER, texts[GENDER][:])
         return pairs, {"n": len(pairs), "by_group": self.counts[self.first]["candidates"]}
 
-    def filtered(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def filtered(self) -> Counted:
         """Why a pair is dropped, if it is."""
         return sifted(self.rows("translate"), *self.pair_filters())
 
-    def balanced(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def balanced(self) -> Counted:
         """As many pairs of each group, by leaving out some of the larger ones, and at most `max_pairs`."""
         before = kept_by(self.counts[self.last]["by_gender"], self.groups)
         size = min(n for n in (*before.values(), self.arguments.max_pairs) if n is not None)
         even = per_group(kept(self.rows(self.last)), dict.fromkeys(self.groups, size), seed=self.seed)
         return even, {"n": len(even), "per_group": size, "before": before}
 
-    def random(self, folder: Path) -> tuple[Dataset, dict[str, Any]]:
+    def random(self) -> Counted:
         """RandST: as many random pairs as all groups have together, from texts that no gender filter saw.
 
         Texts and pairs that are too long, or pairs of unlike length, are replaced: they are left out everywhere.
@@ -305,26 +305,21 @@ class PairStages(Method):
         looked = 0
         while len(good) < size and (part := [*islice(short, size - len(good) + (8 if looked else 0))]):
             looked += len(part)
-            pairs = self._pairs([row[TEXT] for row in part], folder)
+            pairs = self._pairs([row[TEXT] for row in part])
             good += kept(pairs.map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)).to_list()
         return Dataset.from_list(good[:size]), {"n": min(len(good), size), "wanted": size, "translated": looked}
 
-    def _pairs(self, texts: Sequence[str], folder: Path) -> Dataset:
+    def _pairs(self, texts: Sequence[str]) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""
-        found = self.translations(self.translator, texts, folder)
+        found = self.translations(self.translator, texts)
         sides = (found, texts) if self.arguments.backwards else (texts, found)
         return Dataset.from_dict(dict(zip((SOURCE, TARGET), sides, strict=True)))
 
-    def translations(self, by: Fitted, texts: Sequence[str], folder: Path) -> list[str]:
-        """Translate on all processes; what a killed run finished is found again in the folder.
-
-        Args:
-            by: the model.
-            texts: to translate.
-            folder: of the stage, which removes `CACHE` from it in the end.
-        """
+    def translations(self, by: Fitted, texts: Sequence[str]) -> list[str]:
+        """Translate by a model, on all processes; what this or a killed run has translated before is found again."""
+        cache = self.run.output_dir / TRANSLATED
         with rows_shared(cpu=self.config.use_cpu):
-            return translate(*open_translator(by.model), texts, cache=folder / CACHE, config=self.translation(by))
+            return translate(*open_translator(by.model), texts, cache=cache, config=self.translation(by))
 
     def translation(self, by: Fitted) -> TranslationConfig:
         """How a model translates; the reverse model turns the languages round."""

@@ -20,8 +20,7 @@ from hf_fairness.scores import must_she as must_she_scores
 from hf_fairness.scores import translation_quality
 from hf_fairness.scores import winomt as winomt_scores
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Scored
-from hf_fairness.trainers.gfst.arguments import GFSTArguments
-from hf_fairness.trainers.gfst.pairs import tagger_key
+from hf_fairness.trainers.gfst.pairs import PairStages, tagger_key
 
 #: Translations of all sets by one arm, by set.
 TRANSLATIONS = "translations.json"
@@ -85,27 +84,22 @@ class TranslationSet(EvalSet):
             yield replace(found, set=self.title, title=title, detail=detail)
 
 
-def translation_sets(
-    a: GFSTArguments, data: Mapping[str, Any], run: Run, groups: Sequence[str], tagger: GenderTagger | None, seed: int
-) -> list[TranslationSet]:
-    """The sets that were given.
+def translation_sets(method: PairStages, tagger: GenderTagger | None) -> list[TranslationSet]:
+    """The sets that were given: ``winomt_rows`` and ``must_she_rows`` as the measures take them, ``test`` pairs.
 
     Args:
-        a: settings.
-        data: ``winomt_rows`` and ``must_she_rows`` as the measures take them, ``test`` pairs; None: not measured.
-        run: keeps the translations.
-        groups: names of the groups, whose F1 WinoMT has.
+        method: has settings, data, groups, whose F1 WinoMT has, and the run that keeps the translations.
         tagger: reads the genders of WinoMT's translations; None: that of the language's rules.
-        seed: of the resamples.
     """
+    a, data, run = method.arguments, method.data, method.run
     f1 = {
         f"f1_{group}": replace(
             winomt_scores.F1, title=f"people of the group {group} translated with the right gender (F1)"
         )
-        for group in groups
+        for group in method.groups
     }
     rules = "original" if a.target_lang in LANGUAGES and tagger is None else "agreement"
-    how: dict[str, Any] = {"n_bootstrap": a.n_bootstrap, "seed": seed}
+    how: dict[str, Any] = {"n_bootstrap": a.n_bootstrap, "seed": method.data_seed}
     reading = WinoMTConfig(aligner=a.aligner, tagger=tagger, rules=rules, items=True, **how)
     found = [
         TranslationSet(
