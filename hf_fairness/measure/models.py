@@ -7,6 +7,7 @@ Each returns what its kind of measure works with: :func:`open_encoder` something
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def open_translator(
         tokenizer: of the model; None looks where the model came from.
         device: where to put it; None leaves it where it is.
         dtype: of the weights of a model that is opened by name; None means that of its weights.
-        to_train: whether it will be changed: it is opened anew then, whoever has it open.
+        to_train: whether it will be changed: it is opened anew then, whoever has it open, or copied.
 
     Raises:
         TypeError: none of these.
@@ -70,6 +71,8 @@ def open_translator(
     if not is_live(model):
         raise TypeError(f"model is no translator: got {type(model).__name__}. Expected an id, a folder or a model.")
     refuse_dtype(dtype)
+    if to_train:
+        model, tokenizer = copy.deepcopy((model, tokenizer))
     return model if device is None else model.to(device), find_tokenizer(model, tokenizer)
 
 

@@ -53,9 +53,6 @@ def check_run(method: GFSTMethod) -> None:
                 data["train"] is None
                 and (a.until == "parallel" or a.wants("train") or (a.wants("start") and a.trains_initial))
             ),
-            "A model that is given as an object needs its tokenizer: tokenizer=...": (
-                data["model"] is not None and data["model"][1] is None
-            ),
             "Back-translation needs a model from target to source language: name it with --reverse_model.": (
                 a.backwards and a.wants("translate") and reverse is None
             ),

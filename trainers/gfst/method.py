@@ -185,8 +185,8 @@ class GFSTMethod(PairStages):
     @property
     def base_name(self) -> str:
         """The model that is worked on, or the languages."""
-        languages = f"{self.arguments.source_lang}-{self.arguments.target_lang}"
-        return str(shown_name(self.arguments.model_name_or_path) or languages)
+        a = self.arguments
+        return str(shown_name(a.model_name_or_path) or f"{a.source_lang}-{a.target_lang}")
 
     def check_words(self, tokenizer: Any) -> None:
         """Refuse the arms +HD for a tokenizer that has none of their words."""
@@ -297,7 +297,7 @@ class GFSTMethod(PairStages):
                 with atomic_folder(data) as place:  # what tokenizing caches beside it goes with it
                     concatenate_datasets(rows).save_to_disk(place)
             state.wait_for_everyone()
-            model, tokenizer = copy.deepcopy(open_translator(begin.model))
+            model, tokenizer = open_translator(begin.model, to_train=True)
             if fresh:
                 model = fresh_weights(model, seed=self.seed)
             set_languages(model, tokenizer, a.source_code, a.target_code)
@@ -422,7 +422,7 @@ class GFSTMethod(PairStages):
                 "attribute": a.attribute,
                 "languages": f"{a.source_lang}-{a.target_lang}",
                 "groups": list(self.groups),
-                "trained by": self.arguments.training.replace("_", " "),
+                "trained by": a.training.replace("_", " "),
             },
             "outcome": "" if WINOMT in results else unknown,
             "cautions": tuple(where + text for text in said),

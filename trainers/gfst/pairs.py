@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -298,16 +297,20 @@ class PairStages(Method):
         Texts and pairs that are too long, or pairs of unlike length, are replaced: they are left out everywhere.
         """
         size, given = self.counts["balance"]["n"], self.data["monolingual"]
-        texts = drawn(given, len(given), seed=self.seed).to_iterable_dataset()  # read as far as it is needed
-        texts = texts.map(PairLength(TEXT, None, **self.lengths), batched=True)
-        short = iter(texts.filter(Kept("length_reason"), batched=True))
-        good: list[dict[str, str]] = []
-        looked = 0
-        while len(good) < size and (part := [*islice(short, size - len(good) + (8 if looked else 0))]):
-            looked += len(part)
-            pairs = self._pairs([row[TEXT] for row in part])
-            good += kept(pairs.map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)).to_list()
-        return Dataset.from_list(good[:size]), {"n": min(len(good), size), "wanted": size, "translated": looked}
+        texts = (  # read as far as it is needed
+            drawn(given, len(given), seed=self.seed)
+            .to_iterable_dataset()
+            .map(PairLength(TEXT, None, **self.lengths), batched=True)
+            .filter(Kept("length_reason"), batched=True)
+        )
+        more = size
+        while True:
+            part = [row[TEXT] for row in texts.take(more)]
+            pairs = kept(self._pairs(part).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True))
+            if len(pairs) >= size or len(part) < more:
+                n = min(size, len(pairs))
+                return pairs.select(range(n)), {"n": n, "wanted": size, "translated": len(part)}
+            more += size - len(pairs) + 8
 
     def _pairs(self, texts: Sequence[str]) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""
