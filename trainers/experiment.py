@@ -304,15 +304,16 @@ class Method:
         """Make one arm; those that it needs are there."""
         raise NotImplementedError
 
-    def trained(self, name: str, work: Callable[[Path], dict[str, Any]], **how: Any) -> Fitted:
-        """An arm by the stage ``train_<name>``, which all processes carry out and which leaves ``model``.
+    def trained(self, name: str, work: Callable[[Path], dict[str, Any]], *, stage: str = "", **how: Any) -> Fitted:
+        """An arm by a stage that all processes carry out, and which leaves ``model``.
 
         Args:
             name: of the arm.
             work: makes it, and says how.
+            stage: its name; "" means ``train_<name>``.
             how: what else :meth:`hf_fairness.runs.Run.stage` is told.
         """
-        stage = f"train_{name}".replace(".", "_")
+        stage = stage or f"train_{name}".replace(".", "_")
         training = self.run.stage(stage, work, collective=True, **how)
         return Fitted(name, self.run.key(stage), self.run.folder(stage) / "model", training)
 

@@ -269,7 +269,7 @@ class GFSTMethod(PairStages):
             save_model(folder / "model", model, tokenizer, name, f"Made with hf-fairness: {plan(name).arm.about}.")
             return {**told, "starts_from": plan(trained.name).arm.title}
 
-        return self.trained(name, f"train_{name}", work, inputs=[trained.key, self.words])
+        return self.trained(name, work, inputs=[trained.key, self.words])
 
     def _train(self, name: str, gfst: Fitted | None = None) -> Fitted:
         """Train the initial model or an arm on all processes, as a stage that leaves ``model``.
@@ -326,7 +326,7 @@ class GFSTMethod(PairStages):
         source = [self.run.key(LEARNS_FROM.get(name, "balance")), len(pseudo), a.upsample] if len(pseudo) else []
         settings = [training_settings(own), a.source_code, a.target_code, a.prefix]
         inputs = [begin.key, fresh, self.run.key("parallel"), len(original), source, self.data["validation"], settings]
-        return self.trained(name, stage, work, inputs=inputs, keep_partial=True)
+        return self.trained(name, work, stage=stage, inputs=inputs, keep_partial=True)
 
     def _pairs_of(self, name: str) -> tuple[Dataset, Dataset]:
         """The original pairs that a model is trained on, and the pseudo pairs, which are used `upsample` times."""
