@@ -308,7 +308,6 @@ class IBADR(Rounds):
             "columns": self.task.columns,
             "options": {name: asked[name] for name in _SHOWN},
             "counts": {**counts, **{f"round {each['round']}": each["counts"] for each in rounds}},
-            "n_rows": counts["n"],
             "limits": MADE_UP,
             "licence": self.arguments.license,
         }
@@ -383,7 +382,7 @@ class IBADR(Rounds):
             "pool": Artefact(
                 "dataset",
                 self.run.folder("pool"),
-                lambda place, repo: self.write_rows(place, {}, repo, **card),  # the rows are in the folder
+                lambda place, repo: self.write_card(place, self.made["pool"]["n"], repo, **card),
                 "Add the data refined by IBADR",
             ),
         }
