@@ -55,7 +55,6 @@ CONFIG: dict[str, Any] = {
         "benchmarks/engines.py",
         "hf_fairness/maps.py",
         "hf_fairness/_tables.py",
-        "hf_fairness/cli/augment_parts.py",
         "hf_fairness/cli/augment_ray.py",
         "hf_fairness/cli/shards.py",
         "hf_fairness/cli/unfinished.py",
@@ -141,24 +140,16 @@ def shards(functions: Steps, source: Path, output: Path, number: int = 1) -> Non
             job.run(index, partial(fill, index=index), finish, check=lambda: None, overwrite=False)
 
 
-class Chain(TableFunction):
-    """Several callables as one."""
-
-    def __init__(self, functions: Steps) -> None:
-        self.functions = functions
-
-    def arrow(self, table: Any) -> Any:
-        """What the last one makes of a table."""
-        for function in self.functions:
-            table = function.arrow(table)
-        return table
+def write_mapped(path: Path, part: Any, functions: Steps) -> dict[str, Any]:
+    """What a worker of Ray does with a part of the rows."""
+    _mapped(part.read(), functions).to_parquet(path)
+    return {}
 
 
 def ray_workers(functions: Steps, source: Path, output: Path) -> None:
     """What ``--engine ray`` does, with two workers; a model is opened in each."""
     from hf_fairness.cli.augment_methods import AugmentArguments
-    from hf_fairness.cli.augment_parts import MapStep
-    from hf_fairness.cli.augment_ray import Engine, corpus
+    from hf_fairness.cli.augment_ray import Engine, corpus, write_parts
     from hf_fairness.cli.unfinished import Unfinished
     from hf_fairness.measure import BiasScore
 
@@ -168,7 +159,7 @@ def ray_workers(functions: Steps, source: Path, output: Path) -> None:
     with Engine(2, 0, "local") as engine:
         _, parts = corpus(engine, "parquet", files, arguments, output / "state", with_model)
         unfinished = Unfinished(output / "data", output / "notes", "{:05d}.parquet".format, {})
-        engine.write(MapStep(1000, function=Chain(functions), opens_model=with_model), parts, unfinished)
+        write_parts(engine, partial(write_mapped, functions=functions), parts, unfinished, with_model)
 
 
 @contextlib.contextmanager
@@ -177,13 +168,10 @@ def started(engine: str) -> Iterator[None]:
     if engine != RAY:
         yield
         return
-    import pyarrow as pa
-
-    from hf_fairness.cli.augment_parts import Part
     from hf_fairness.cli.augment_ray import Engine
 
     with Engine(2, 0, "local") as cluster:
-        cluster.tell(lambda part: iter([pa.table({"n": [part.place]})]), [Part(i, "") for i in range(8)])
+        cluster.tell(str, range(8))
         yield
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.attributes.model import GROUPS_COLUMN
+from hf_fairness.cli.augment_counts import fill, told_counts
 from hf_fairness.cli.augment_methods import (
     COMMON,
     DIRECTION,
@@ -21,23 +19,19 @@ from hf_fairness.cli.augment_methods import (
     TABLE,
     AugmentArguments,
     Job,
-    asked,
     chosen_options,
 )
 from hf_fairness.cli.hub import dataset_repository
 from hf_fairness.cli.parsing import parse
 from hf_fairness.cli.shards import SHARDS, Shards
-from hf_fairness.cli.unfinished import add_up
-from hf_fairness.maps import MISSING
-from hf_fairness.publishing import CARD, folder_files, publish, write_splits
+from hf_fairness.cli.unfinished import add_up, as_json
+from hf_fairness.publishing import CARD, folder_files, publish
 from hf_fairness.results import columns
-from hf_fairness.sources import columns_of_texts, open_rows, text_column
-from hf_fairness.utils import is_missing, package_versions, warned_elsewhere, world_size
+from hf_fairness.sources import open_rows, text_column
+from hf_fairness.utils import package_versions, world_size
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-    from hf_fairness.publishing import Published
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
 refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
@@ -100,50 +94,54 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
     options = chosen_options(arguments, groups)
     repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
     check = partial(_check_output, output, arguments, options)
+    finish, show = partial(_complete, repository=repository), partial(_show, output, arguments, repository)
     if arguments.num_shards is not None:
-        return _shard(output, _job(arguments, options), repository, check)
+        return _shard(output, open_job(arguments, options), finish, show, check)
     if arguments.engine == RAY:
         from hf_fairness.cli.augment_ray import on_ray
 
-        finish = partial(_complete, repository=repository)
-        counts, data = on_ray(arguments, options, partial(_job, arguments, options), finish, check), "data"
+        counts = on_ray(arguments, options, partial(open_job, arguments, options), finish, check)
     else:
         with atomic_folder(output, replace=True, check=check) as folder:
-            job = _job(arguments, options)
-            rows = job.method.run(job)
-            write_splits(folder, {arguments.split: rows})
-            counts, data = _complete(folder, job, outcome(job, rows), repository), data_file(arguments.split)
-    _show(counts, output, data, arguments, repository)
+            job = open_job(arguments, options)
+            counts = finish(folder, job, fill(folder / data_file(arguments.split), job, folder))
+    show(counts)
     return counts
 
 
-def _job(
-    arguments: AugmentArguments,
-    options: Mapping[str, Any],
-    rows: Dataset | None = None,
-    kind: Callable[..., Job] = Job,
-    **more: Any,
-) -> Job:
+def open_job(arguments: AugmentArguments, options: Mapping[str, Any], rows: Dataset | None = None) -> Job:
     """The method on the rows that the command names, or on others."""
     if rows is None:
         rows = open_rows(arguments)
         rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
-    return kind(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments, **more)
+    return Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
 
 
-def _show(
-    counts: Mapping[str, Any], output: Path, data: str, arguments: AugmentArguments, repository: str | None
-) -> None:
-    """Print the counts and where the data lies; push if asked to."""
+def _show(output: Path, arguments: AugmentArguments, repository: str | None, counts: Mapping[str, Any]) -> None:
+    """Print the counts and where the data lies; push data and card if asked to, the record holds local paths."""
     from hf_fairness.report.dataset_card import flat_counts
 
     print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
-    print(f"\n{'data':>10}  {output / data}\n{'card':>10}  {output / CARD}")
+    print(f"\n{'data':>10}  {output / 'data'}\n{'card':>10}  {output / CARD}")
     if repository is not None:
-        print(_push(output, arguments, repository))
+        published = publish(
+            {path: file for path, file in folder_files(output).items() if path != RECORD},
+            repository,
+            repo_type="dataset",
+            token=arguments.hub_token,
+            private=arguments.hub_private_repo,
+            message=f"Add data made with hf-fairness augment --method {arguments.method}",
+        )
+        print(published)
 
 
-def _shard(output: Path, job: Job, repository: str | None, check: Callable[[], None]) -> dict[str, Any]:
+def _shard(
+    output: Path,
+    job: Job,
+    finish: Callable[..., dict[str, Any]],
+    show: Callable[[Mapping[str, Any]], None],
+    check: Callable[[], None],
+) -> dict[str, Any]:
     """Write one shard, and where no other is missing what belongs to all; returns their counts, or none yet."""
     from hf_fairness.report.dataset_card import data_file
 
@@ -151,22 +149,16 @@ def _shard(output: Path, job: Job, repository: str | None, check: Callable[[], N
     file = partial(data_file, arguments.split, number=number)
     wanted = settings(arguments, job.options, job.columns)
     shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=wanted)
-    part = replace(job, rows=shards.part(index), facts={})
+    job.rows = shards.part(index)
 
-    def fill(path: Path) -> dict[str, Any]:
-        rows = part.method.run(part)
-        rows.to_parquet(path)
-        _write_files(output, part)
-        return add_up([outcome(part, rows), {"facts": part.facts}])
-
-    def finish(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
-        job.facts["shards"] = plan
-        counts = _complete(output, job, told, repository)
-        _show(counts, output, file(0).replace("00000", "*", 1), arguments, repository)
+    def finished(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+        counts = finish(output, job, add_up([told, {"facts": {"shards": plan}}]))
+        show(counts)
         return counts
 
-    counts = shards.run(index, fill, finish, check=check, overwrite=arguments.overwrite)
-    missing = len(shards.missing())
+    write = partial(fill, job=job, folder=output)
+    counts = shards.run(index, write, finished, check=check, overwrite=arguments.overwrite)
+    missing = shards.keys().count(None)
     print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; still missing: {missing}" * bool(missing))
     return counts
 
@@ -216,13 +208,6 @@ def _check_output(output: Path, arguments: AugmentArguments, options: Mapping[st
         raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
-def _write_files(folder: Path, job: Job) -> None:
-    """Write what belongs beside the rows, and is the same whoever writes it."""
-    for name, write in job.files.items():
-        if not (folder / name).exists():
-            write(folder / name)
-
-
 def _complete(folder: Path, job: Job, told: Mapping[str, Any], repository: str | None) -> dict[str, Any]:
     """Write what belongs to all rows, the record last; returns the counts."""
     from hf_fairness.runs import atomic_write_json, atomic_write_text, discard
@@ -230,24 +215,22 @@ def _complete(folder: Path, job: Job, told: Mapping[str, Any], repository: str |
     if not told["tally"]["rows out"]:
         discard(folder)
         raise ValueError(f"Method {job.arguments.method} left no row of {job.arguments.dataset}: nothing was written.")
-    _write_files(folder, job)
-    job.facts = add_up([job.facts, told["facts"]])
     counts = told_counts(told["tally"])
     without = ("hub_token", "shard_index")
     asked = {name: value for name, value in asdict(job.arguments).items() if value is not None and name not in without}
-    record = {"arguments": asked, "options": _stated(job), "counts": counts, **job.facts}
-    atomic_write_text(folder / CARD, str(_card(job, counts, told["example"], repository)))
-    atomic_write_json(folder / RECORD, json.loads(json.dumps(record, default=str)))
+    record = {"arguments": asked, "options": _stated(job), "counts": counts, **told["facts"]}
+    atomic_write_text(folder / CARD, str(_card(job, counts, told, repository)))
+    atomic_write_json(folder / RECORD, as_json(record))
     return counts
 
 
-def _card(job: Job, counts: Mapping[str, Any], example: Mapping[str, str], repository: str | None) -> Any:
+def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any], repository: str | None) -> Any:
     from hf_fairness.report.dataset_card import Derivation, dataset_card
     from hf_fairness.report.text import shown_name, shown_settings
 
     arguments, (attribute, names) = job.arguments, job.attribute
     read = {name: getattr(arguments, name) for name in ("dataset_config", "max_rows")}
-    usage = {name: value for name, value in job.facts.get("usage", {}).items() if value is not None}
+    usage = {name: value for name, value in told["facts"].get("usage", {}).items() if value is not None}
     return dataset_card(
         Derivation(
             name=(repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2],
@@ -262,7 +245,7 @@ def _card(job: Job, counts: Mapping[str, Any], example: Mapping[str, str], repos
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=example if arguments.card_examples else {},
+            example=told["example"] if arguments.card_examples else {},
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
@@ -289,145 +272,9 @@ def _on_rejected(job: Job) -> list[str]:
             f"A counterfactual that was judged bad was not used: {place}. The column rejected_reason says why, on the "
             "row of the text, and missing where there is no text; in all other rows it is empty."
         ]
-    if "keep_rejected" not in job.options and job.method.run is not asked:
+    if "keep_rejected" not in job.options and "base_url" not in job.method.options:
         return []
     return [
         "Rewrites that were judged bad are among the rows. This leaves them out: "
         "dataset.filter(lambda row: row['rejected_reason'] in ('', 'missing'))"
     ]
-
-
-def _push(folder: Path, arguments: AugmentArguments, repository: str) -> Published:
-    """Publish data and card; the record stays, as it holds local paths."""
-    return publish(
-        {
-            path: file
-            for path, file in folder_files(folder).items()
-            if path.startswith("data/") or path in (CARD, DIRECTION, TABLE)
-        },
-        repository,
-        repo_type="dataset",
-        token=arguments.hub_token,
-        private=arguments.hub_private_repo,
-        message=f"Add data made with hf-fairness augment --method {arguments.method}",
-    )
-
-
-#: Reasons, or phrases that were left alone, of which the commonest are told.
-_TOLD = 10
-#: Keys of what is counted by reason and by phrase.
-_BECAUSE, _LEFT = "rejected because", "left as idioms, things or names"
-#: Longest text of an example.
-_EXAMPLE = 400
-
-
-def outcome(job: Job, result: Dataset, first: int = 0) -> dict[str, Any]:
-    """Count what a method did, and choose an example.
-
-    Args:
-        job: the method and the data set before, or a part of it.
-        result: what became of it.
-        first: number of the first row before in the whole data set.
-
-    Returns:
-        ``tally``: what was counted, in the order to show, in whole numbers that add up over parts of a data set;
-        ``example``: one row before and after, empty where no row was rewritten; ``facts``: what the job counts.
-    """
-    rewritten, n_in, n_out = _rewritten(job, result), len(job.rows), len(result)
-    n_added = sum(rewritten) if job.method.added else max(0, n_out - n_in)
-    counts: dict[str, Any] = {"rows in": n_in, "rows without a text": sum(_lacking(job.rows, job.columns))}
-    judged = "rejected_reason" in result.column_names
-    reasons: list[str] = result["rejected_reason"][:] if judged else [""] * n_out
-    if judged:
-        counts |= _rejections(job, rewritten, reasons)
-    if job.method.suffix or job.method.marked:
-        counts["rows changed"] = sum(rewritten)
-    counts |= {"rows added": n_added, "rows left out by the method": n_in + n_added - n_out, "rows out": n_out}
-    if "attribute" in job.options:
-        counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
-    place = next((place for place, reason in enumerate(reasons) if rewritten[place] and not reason), None)
-    example = {} if place is None else _example(job, result, place, rewritten, first)
-    facts = {name: count(job.rows, first) for name, count in job.counts.items()}
-    return {"tally": counts, "example": example, "facts": facts}
-
-
-def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
-    """Which rows lack a text."""
-    return [any(map(is_missing, texts)) for texts in zip(*(rows[name][:] for name in columns), strict=True)]
-
-
-def _rewritten(job: Job, result: Dataset) -> list[bool]:
-    """Which rows of the result have a new text."""
-    method = job.method
-    if method.suffix:
-        texts, new = (zip(*(result[name + end][:] for name in job.columns), strict=True) for end in ("", method.suffix))
-        lacking = _lacking(result, job.columns)
-        return [not gone and old != now for gone, old, now in zip(lacking, texts, new, strict=True)]
-    marked = f"{job.options.get('prefix', '')}{method.marked}" if method.marked else method.added
-    return [False] * len(result) if marked is None else list(map(bool, result[marked][:]))
-
-
-def _rejections(job: Job, rewritten: Sequence[bool], reasons: Sequence[str]) -> dict[str, Any]:
-    """Number of the rows judged and rejected, and for which reasons; a reason is named up to its colon.
-
-    Judged are the rows with a new text, and those whose new text is not used; by a model all that have a text.
-    """
-    pairs = zip(rewritten, reasons, strict=True)
-    judged = sum(reason != MISSING and bool(job.method.marked or new or reason) for new, reason in pairs)
-    kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason not in ("", MISSING))
-    return {"rows judged": judged, "rejected": kinds.total(), _BECAUSE: dict(kinds)}
-
-
-def told_counts(tally: Mapping[str, Any]) -> dict[str, Any]:
-    """What is told of the counts of :func:`outcome`: the rejected share, too; of reasons and phrases the commonest."""
-    found: dict[str, Any] = {}
-    for name, value in tally.items():
-        if name in (_BECAUSE, _LEFT):
-            commonest = dict(sorted(value.items(), key=lambda item: (-item[1], item[0]))[:_TOLD])
-            if value:
-                found[name] = {"all": sum(value.values()), **commonest} if name == _LEFT else commonest
-        else:
-            found[name] = told_counts(value) if isinstance(value, Mapping) else value
-        if name == "rejected" and tally["rows judged"]:
-            found["rejected share of the judged"] = value / tally["rows judged"]
-    return found
-
-
-#: What is counted of the terms of a column, and its key in a summary.
-_TERMS = {
-    "with terms": "with_terms",
-    "of several groups": "mixed",
-    "without terms": "without_terms",
-    "empty": "empty",
-    "missing": "missing",
-    "in another language": "other_language",
-    "terms": "terms",
-}
-
-
-def _terms(job: Job, column: str) -> dict[str, Any]:
-    from hf_fairness.augment import summarize
-
-    attribute, names = job.attribute
-    with warned_elsewhere():  # it says what these counts say
-        found = summarize(job.rows[column], attribute=attribute, names=names)
-    return {**{words: found[key] for words, key in _TERMS.items()}, _LEFT: found["kept"]}
-
-
-def _example(job: Job, rows: Dataset, place: int, rewritten: Sequence[bool], first: int) -> dict[str, str]:
-    """A row before and after."""
-    before = after = rows[place]
-    if job.method.marked:
-        new = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
-        versions = [name for name in new if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
-        return {name: _short(after[name]) for name in (*job.columns, *versions)}
-    if "source_row" in after and "source_row" not in job.rows.column_names:
-        before = job.rows[after["source_row"] - first]
-    elif job.method.added:  # it stands behind the row that it was made of
-        before = rows[next(i for i in range(place, -1, -1) if not rewritten[i])]
-    sides = (("before", before, ""), ("after", after, job.method.suffix or ""))
-    return {f"{name} {side}": _short(row[name + end]) for side, row, end in sides for name in job.columns}
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]} ..."

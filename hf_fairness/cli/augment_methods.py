@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option, with_names
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
-from hf_fairness.utils import did_you_mean, refuse_any
+from hf_fairness.utils import did_you_mean, is_missing, refuse_any
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -36,8 +36,6 @@ DIRECTION, TABLE = "direction.json", "bias_table.npz"
 #: Texts whose words are looked up to say how many the table lacks.
 LOOKED_UP = 10_000
 LLM = tuple(item.name for item in dataclasses.fields(LLMConfig))
-#: Options that name a model.
-OPEN_MODELS = frozenset({"model_name_or_path", "forward_model", "base_url", "tagger"})
 #: What runs a method.
 ENGINES = ("datasets", RAY := "ray")
 
@@ -54,6 +52,8 @@ _ARGUMENTS = {
 _READERS = {
     "names": "hf_fairness.attributes.names:names_option",
     "tagger": "hf_fairness.augment.tagger:SpacyTagger",
+    "direction": "hf_fairness.measure.encoder.bias_direction:BiasDirection.load",
+    "distilled": "hf_fairness.measure.encoder.bias_table:BiasTable.load",
 }
 
 
@@ -64,14 +64,13 @@ class Method:
     Attributes:
         summary: what it does, in one line.
         function: class or function, as ``module:name``; its docstring holds the source.
-        run: carries it out.
+        make: makes what the rows are mapped by; None where they stay as they are.
         options: names of the options that it takes.
-        required: those of them that must be given.
+        choose: where the whole corpus decides: the arguments of the function, beside the rows as they were mapped.
+        required: those of the options that must be given.
         one_of: options of which one must be given, with what each is in words.
         n_columns: number of text columns; None means any.
-        parallel: whether it may run in several processes.
         batch_size: rows per call unless told otherwise.
-        suffix: of the columns with the new texts, where these stand beside the old ones.
         added: column that marks the rows that were added.
         marked: column that marks the rows that were rewritten.
         limits: what the card must say of it.
@@ -79,14 +78,13 @@ class Method:
 
     summary: str
     function: str
-    run: Callable[[Job], Dataset]
+    make: Callable[[Job], Any] | None
     options: tuple[str, ...] = ()
+    choose: Callable[[Job], dict[str, Any]] | None = None
     required: tuple[str, ...] = ()
     one_of: Mapping[str, str] = field(default_factory=dict)
     n_columns: int | None = None
-    parallel: bool = True
     batch_size: int = 1000
-    suffix: str | None = None
     added: str | None = None
     marked: str | None = None
     limits: tuple[str, ...] = ()
@@ -94,6 +92,16 @@ class Method:
     def load(self) -> Any:
         """The class or function."""
         return resolve_name(self.function)
+
+    @property
+    def suffix(self) -> str:
+        """Of the columns with the new texts, where these stand beside the old ones."""
+        return getattr(self.load(), "suffix", "")
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it may run in several processes: none opens a model of its own."""
+        return {"model_name_or_path", "forward_model"}.isdisjoint(self.options)
 
     def source(self) -> str:
         """The papers that the docstring of the class or function names."""
@@ -108,13 +116,12 @@ class Job:
 
     Attributes:
         method: the method.
-        rows: the data set.
+        rows: the data set, or a part of it.
         columns: its text columns.
         options: the options that the method takes and that were given.
         arguments: those of the command.
-        facts: what a run has to tell beside its rows.
-        counts: what it has to tell of rows before, in numbers that add up: name of the fact -> what counts it, given
-            some rows and the number of the first of them.
+        facts: what there is to tell beside the rows: name -> what tells it, of some rows before and the number of the
+            first of them; numbers add up over parts of a data set.
         files: what is written beside them: name -> what writes it.
     """
 
@@ -123,19 +130,37 @@ class Job:
     columns: tuple[str, ...]
     options: Mapping[str, Any]
     arguments: AugmentArguments
-    facts: dict[str, Any] = field(default_factory=dict)
-    counts: dict[str, Callable[[Dataset, int], Mapping[str, int]]] = field(default_factory=dict)
+    facts: dict[str, Callable[[Dataset, int], Mapping[str, Any]]] = field(default_factory=dict)
     files: dict[str, Callable[[Path], object]] = field(default_factory=dict)
 
-    def map(self, function: Any, what: str) -> Dataset:
-        """Map a callable over the rows."""
-        size, processes = self.arguments.batch_size or self.method.batch_size, self.arguments.num_proc
-        anew = {"load_from_cache_file": False} if hasattr(function, "usage") else {}  # a server may answer otherwise
-        return self.rows.map(function, batched=True, batch_size=size, num_proc=processes, desc=what, **anew)
+    @cached_property
+    def function(self) -> Any:
+        """What the rows are mapped by; None where they stay as they are."""
+        return None if self.method.make is None else self.method.make(self)
 
-    def whole(self, rows: Dataset, **options: Any) -> Dataset:
-        """Carry out a method for which the whole corpus decides."""
-        done: Dataset = self.method.load()(rows, **options)
+    @cached_property
+    def choice(self) -> dict[str, Any] | None:
+        """Where the whole corpus decides: arguments of the method's function, beside the rows as they are mapped."""
+        return None if self.method.choose is None else self.method.choose(self)
+
+    def mapped(self, rows: Dataset) -> Dataset:
+        """Rows as the function makes them, each by itself."""
+        if self.function is None:
+            return rows
+        return rows.map(
+            self.function,
+            batched=True,
+            batch_size=self.arguments.batch_size or self.method.batch_size,
+            num_proc=self.arguments.num_proc,
+            load_from_cache_file=False if hasattr(self.function, "usage") else None,  # a server may answer otherwise
+            desc=self.arguments.method,
+        )
+
+    def change(self, rows: Dataset) -> Dataset:
+        """What becomes of all rows."""
+        if self.choice is None:
+            return self.mapped(rows)
+        done: Dataset = self.method.load()(self.mapped(rows), **self.choice)
         return done
 
     @cached_property
@@ -148,10 +173,7 @@ class Job:
     def chosen(self, *names: str) -> dict[str, Any]:
         """Those of the named options that were given, as keyword arguments, and what rows without a text mean."""
         given = {name: self.options[name] for name in names if name in self.options}
-        found = {
-            _ARGUMENTS.get(name, name): resolve_name(_READERS[name])(value) if name in _READERS else value
-            for name, value in given.items()
-        }
+        found = {_ARGUMENTS.get(name, name): _read(name, value) for name, value in given.items()}
         classes = getattr(self.rows.features.get(given.get("label_column")), "names", None) or []
         if classes and "on_label" in names:
             found["label_names"] = classes
@@ -160,80 +182,77 @@ class Job:
         return {**found, "on_missing": self.arguments.on_missing}
 
 
-def rewritten(job: Job) -> Dataset:
+def _read(name: str, value: Any) -> Any:
+    """What a method is given for the value of an option."""
+    try:
+        return resolve_name(_READERS[name])(value) if name in _READERS else value
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--{name}: {str(error).removeprefix(f'--{name} ')}") from error
+
+
+def rewritten(job: Job) -> Any:
     """A class whose arguments are the text columns, each where the method has a fixed number, and the options."""
     columns = job.columns if job.method.n_columns else (job.columns,)
-    return job.map(job.method.load()(*columns, **job.chosen(*job.method.options)), "Rewriting")
+    return job.method.load()(*columns, **job.chosen(*job.method.options))
 
 
-def scored(job: Job) -> Dataset:
-    """The bias score of each text beside it; the direction that it was measured along is written too."""
-    from hf_fairness.measure.encoder.bias_direction import BiasDirection
+def asked(job: Job) -> Any:
+    """A chat model, asked for every text once."""
+    config = LLMConfig(**{name: job.options[name] for name in LLM if name in job.options})
+    own = job.chosen(*(name for name in job.method.options if name not in LLM))
+    return job.method.load()(job.columns[0], config=config, **own)
+
+
+def scored(job: Job) -> Any:
+    """The bias score of each text, of a model or of a table, unless it is there; what it is measured by is written."""
     from hf_fairness.measure.encoder.bias_score import BiasScore
+    from hf_fairness.measure.encoder.bias_table import BiasTable, DistilledBiasScore
+    from hf_fairness.refine.percentile import check_percentile
 
-    if "distilled" in job.options:
-        from hf_fairness.measure.encoder.bias_table import BiasTable
-
-        try:
-            table = BiasTable.load(job.options["distilled"])
-        except (FileNotFoundError, IsADirectoryError, ValueError) as error:
-            raise ValueError(f"--distilled: {error}") from error
-        wanted = load_attribute(job.options["attribute"]).name
-        if table.card["attribute"] != wanted:
-            raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of {wanted!r}.")
-        return _by_table(job, table)
-    options = job.chosen("attribute", *SCORE)
-    if "direction" in options:
-        try:
-            options["direction"] = BiasDirection.load(options["direction"])
-        except ValueError as error:
-            raise ValueError(f"--direction: {error}") from error
+    if "percentile" in job.options:
+        check_percentile(job.options["percentile"], "augment")  # before the long part
+    if "score_column" in job.options:
+        return None
+    texts = _some_texts(job) if "distill" in job.options else []
+    options = job.chosen("attribute", *SCORE, "distilled")
     if "pairs" in options:
         options["pairs"] = _pairs(options["pairs"], options["attribute"])
-    if "distill" in job.options:
-        return _by_table(job, _distilled(job, options.pop("model"), options))
-    score = BiasScore(job.columns, options.pop("model"), **options)
-    job.files[DIRECTION] = score.direction.save
-    return job.map(score, "Scoring")
+    table = options.pop("distilled", None)
+    if table is None:
+        score = BiasScore(job.columns, options.pop("model"), **options)
+        job.files[DIRECTION] = score.direction.save
+        if not texts:
+            return score
+        table = BiasTable.from_encoder(score.scorer, texts)
+        job.files[TABLE] = table.save
+    wanted = load_attribute(options["attribute"]).name
+    if table.card["attribute"] != wanted:
+        raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of {wanted!r}.")
+    job.facts["distilled"] = partial(_looked_up, columns=job.columns, table=table)
+    return DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing)
 
 
-def _distilled(job: Job, model: str, options: dict[str, Any]) -> BiasTable:
-    """A table of some of the texts, written beside the rows as the direction is."""
-    from hf_fairness.measure.encoder.bias_scorer import make_scorer
-    from hf_fairness.measure.encoder.bias_table import LEAST, BiasTable
+def _some_texts(job: Job) -> list[str]:
+    """Texts to make a table of."""
+    from hf_fairness.measure.encoder.bias_table import LEAST
     from hf_fairness.scores.statistics import generator
-    from hf_fairness.utils import is_missing
 
-    wanted, seed = job.options["distill"], 0
+    wanted = job.options["distill"]
     if wanted < LEAST:
         raise ValueError(f"--distill takes a number of texts, {LEAST} or more and better some thousands; got {wanted}.")
-    order = generator(seed, "distill").permutation(len(job.rows))[:wanted].tolist()
+    order = generator(0, "distill").permutation(len(job.rows))[:wanted].tolist()
     rows = job.rows.select(sorted(order))
     texts = [text for row in zip(*(rows[name][:] for name in job.columns), strict=True) for text in row]
-    texts = [text for text in texts if not is_missing(text)][:wanted]
-    scorer = make_scorer(model, **{name: value for name, value in options.items() if name != "on_missing"})
-    table = BiasTable.from_encoder(scorer, texts or [""], seed=seed)
-    job.files |= {DIRECTION: scorer.direction.save, TABLE: table.save}
-    return table
+    return [text for text in texts if not is_missing(text)][:wanted] or [""]
 
 
-def _by_table(job: Job, table: BiasTable) -> Dataset:
-    """Scores by a table; what it is and how many words it lacks is told."""
-    from hf_fairness.measure.encoder.bias_table import DistilledBiasScore
-
-    job.facts["distilled"] = {"tables": [table.card]}
-    job.counts["distilled"] = partial(_looked_up, columns=job.columns, table=table)
-    return job.map(DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing), "Scoring")
-
-
-def _looked_up(rows: Dataset, first: int, columns: Sequence[str], table: BiasTable) -> dict[str, int]:
-    """How many words the first texts of a data set have, and how many of them the table lacks."""
-    from hf_fairness.utils import is_missing
-
+def _looked_up(rows: Dataset, first: int, columns: Sequence[str], table: BiasTable) -> dict[str, Any]:
+    """The table, how many words the first texts of a data set have, and how many of them the table lacks."""
     some = rows.select(range(max(0, min(len(rows), LOOKED_UP - first))))
-    texts = [text for column in columns for text in some[column] if isinstance(text, str) and not is_missing(text)]
+    texts = [text for column in columns for text in some[column] if not is_missing(text)]
     numbers, _ = table.numbers(texts)
-    return {"words looked up": len(numbers), "not in the table": int((numbers >= len(table.words)).sum())}
+    unknown = int((numbers >= len(table.words)).sum())
+    return {"tables": [table.card], "words looked up": len(numbers), "not in the table": unknown}
 
 
 def _pairs(given: str, attribute: str) -> Any:
@@ -250,7 +269,6 @@ def _pairs(given: str, attribute: str) -> Any:
     Raises:
         ValueError: no such list or file, or other columns; the message names the flag.
     """
-    from hf_fairness.attributes import load_attribute
     from hf_fairness.measure.encoder.bias_pairs import LISTS
     from hf_fairness.sources import columns_of_texts, open_dataset
 
@@ -260,45 +278,27 @@ def _pairs(given: str, attribute: str) -> Any:
         rows = open_dataset(given)
     except (ValueError, OSError) as error:
         raise ValueError(f"--pairs takes {', '.join(LISTS)} or a file of pairs. {error}") from error
-    groups = load_attribute(attribute).group_names
-    columns = rows.column_names
-    if set(groups) <= set(columns):
-        return rows.select_columns(list(groups)).to_list()
-    if len(columns) != 2 or columns_of_texts(rows) != columns:
+    groups, columns = load_attribute(attribute).group_names, rows.column_names
+    names = groups if {*groups} <= {*columns} else columns
+    if len(names) != 2 or not {*names} <= {*columns_of_texts(rows)}:
         raise ValueError(
             f"--pairs {given} has the columns {', '.join(columns)}; expected one of texts for each group, "
             f"{' and '.join(groups)}, or two columns of texts and no more."
         )
-    return list(zip(rows[columns[0]], rows[columns[1]], strict=True))
+    return list(zip(*(rows[name][:] for name in names), strict=True))
 
 
-def refined(job: Job) -> Dataset:
-    """Rows chosen by their bias score: that of columns that are there, or of a model."""
-    from hf_fairness.refine.percentile import check_percentile
-
-    percentile = check_percentile(job.options["percentile"], "augment")  # before the long part
-    if "score_column" in job.options:
-        rows, columns = job.rows, list(job.options["score_column"])
-    else:
-        rows, columns = scored(job), [f"{column}_bias_absolute" for column in job.columns]
+def above_percentile(job: Job) -> dict[str, Any]:
+    """Rows are chosen by their score, that of columns that are there or the one that was just put beside them."""
+    columns = job.options.get("score_column") or [f"{column}_bias_absolute" for column in job.columns]
     swaps = {} if "target" not in job.method.options else {**job.chosen(*SWAP), "text_columns": list(job.columns)}
-    return job.whole(rows, percentile=percentile, score_columns=columns, **swaps)
+    return {"percentile": job.options["percentile"], "score_columns": list(columns), **swaps}
 
 
-def balanced(job: Job) -> Dataset:
-    """As many rows of every group."""
+def by_group(job: Job) -> dict[str, Any]:
+    """As many rows of every group: that of a column, or of the texts."""
     texts = {} if "group_column" in job.options else {"text_columns": list(job.columns)}
-    return job.whole(job.rows, **job.chosen(*job.method.options), **texts)
-
-
-def asked(job: Job) -> Dataset:
-    """A chat model, asked for every text once."""
-    config = LLMConfig(**{name: job.options[name] for name in LLM if name in job.options})
-    own = job.chosen(*(name for name in job.method.options if name not in LLM))
-    function = job.method.load()(job.columns[0], config=config, **own)
-    rows = job.map(function, "Asking")
-    job.facts["usage"] = function.usage().to_dict()
-    return rows
+    return {**job.chosen(*job.method.options), **texts}
 
 
 _COPIED = "The added rows have the labels of their sources. Nothing checked that a label still holds."
@@ -319,11 +319,11 @@ _BY_SCORE = {
 _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
-    refined,
+    scored,
     (*SWAP, *SCORE, *DISTILL, "score_column", "percentile"),
+    above_percentile,
     required=("percentile",),
     one_of=_BY_SCORE,
-    parallel=False,
     added="counterfactual",
     limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
 )
@@ -335,7 +335,6 @@ METHODS: dict[str, Method] = {
         "hf_fairness.augment:CounterfactualSwap",
         rewritten,
         (*SWAP, *JUDGE),
-        suffix="_counterfactual",
         limits=(_GROUPS,),
     ),
     "cda": Method(
@@ -351,7 +350,6 @@ METHODS: dict[str, Method] = {
         "hf_fairness.augment:CounterfactualSubstitution",
         rewritten,
         (*SWAP, *JUDGE, "probability", "seed"),
-        suffix="_substituted",
         limits=(_GROUPS,),
     ),
     "neutralize": Method(
@@ -359,7 +357,6 @@ METHODS: dict[str, Method] = {
         "hf_fairness.augment:Neutralize",
         rewritten,
         ("attribute", "names", "tagger", "pronouns", "reflexive"),
-        suffix="_neutral",
         limits=(_GROUPS,),
     ),
     "variants": Method(
@@ -376,14 +373,14 @@ METHODS: dict[str, Method] = {
         "hf_fairness.augment:RemoveTerms",
         rewritten,
         ("attribute", "names", "tagger", "placeholder"),
-        suffix="_blind",
         limits=("The texts are seldom grammatical, and what is left of them often still tells the group.",),
     ),
     "balance": Method(
         "sample down (or up) until every group has as many rows",
         "hf_fairness.refine:balance",
-        balanced,
+        None,
         ("attribute", "sampling", "group_column", "within", "seed"),
+        by_group,
         limits=("Equal numbers of rows do not make what the rows say equal.",),
     ),
     "score": Method(
@@ -392,17 +389,16 @@ METHODS: dict[str, Method] = {
         scored,
         ("attribute", *SCORE, *DISTILL),
         one_of=_BY_MODEL,
-        parallel=False,
         limits=(_OF_ONE_MODEL,),
     ),
     "subtract": Method(
         "leave out the rows with the highest bias score",
         "hf_fairness.refine:subtract",
-        refined,
+        scored,
         ("attribute", *SCORE, *DISTILL, "score_column", "percentile"),
+        above_percentile,
         required=("percentile",),
         one_of=_BY_SCORE,
-        parallel=False,
         limits=(_CHOSEN,),
     ),
     "compensate": _COMPENSATE,
@@ -436,7 +432,6 @@ METHODS: dict[str, Method] = {
         ("model_name_or_path", "rate", "top_k", "seed", "protect", "batch_size", "device"),
         required=("model_name_or_path",),
         n_columns=1,
-        parallel=False,
         added="augmented",
         limits=(_COPIED, _MODEL),
     ),
@@ -447,7 +442,6 @@ METHODS: dict[str, Method] = {
         ("forward_model", "backward_model", "num_beams", "batch_size", "device"),
         required=("forward_model", "backward_model"),
         n_columns=1,
-        parallel=False,
         added="augmented",
         limits=(_COPIED, _MODEL),
     ),
@@ -458,7 +452,6 @@ METHODS: dict[str, Method] = {
         ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *LLM),
         one_of={"model_name_or_path": "a chat model", "base_url": "a server"},
         n_columns=1,
-        parallel=False,
         batch_size=64,
         marked="has_terms",
         limits=(_MODEL, "Of each version only the count of group terms and the share of kept words were checked."),
@@ -726,9 +719,9 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
                 "; score in shards (--method score), then choose once on that folder (--score_column)."
                 if "score_column" in method.options
                 else "."
-            ): sharded and method.run in (refined, balanced),
+            ): sharded and method.choose,
             f"Method {name} with these options opens no model: leave out --num_gpus.": (
-                arguments.num_gpus and not OPEN_MODELS & {*found}
+                arguments.num_gpus and not opens_model(found)
             ),
             f"Method {name} runs in one process: leave out --num_proc.": (
                 not method.parallel and (arguments.num_proc or 1) > 1 and not on_ray
@@ -737,3 +730,8 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
     )
     own = {option: getattr(arguments, option) for option in ("batch_size", "device") if option in method.options}
     return found | {option: value for option, value in own.items() if value is not None}
+
+
+def opens_model(options: Iterable[str]) -> bool:
+    """Whether a method with these options opens a model."""
+    return not {"model_name_or_path", "forward_model", "base_url", "tagger"}.isdisjoint(options)

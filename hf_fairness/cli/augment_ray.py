@@ -1,24 +1,28 @@
-"""`hf-fairness augment --engine ray`: the methods on the workers of a Ray cluster, file by file.
+"""`hf-fairness augment --engine ray`: the methods on the workers of a Ray cluster, part by part.
 
-Ray Data schedules everything. Its rows are parts of files (:class:`Part`), on which workers do what stands in
-`augment_parts`; what comes back to this process are counts, thresholds and names of files, and no row but an example.
-Until all parts are finished they lie in a hidden folder beside the output; a run that was stopped goes on from there.
+A part is some rows of a parquet file, one after another. Ray Data has workers do with each of them what one machine
+does with all rows (:func:`hf_fairness.cli.augment_counts.fill`). Where the whole corpus decides, Ray Data's own sort
+and groups find out what it decides, and workers apply that to each part; whatever depends on rows stays among workers.
+What comes back to this process are counts and thresholds, and no row but an example. Until all parts are finished they
+lie in a hidden folder beside the output; a run that was stopped goes on from there.
 """
 
 from __future__ import annotations
 
-import contextlib
+import copy
 import dataclasses
-import json
+import hashlib
+import itertools
 import logging
 import math
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,49 +30,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hf_fairness.cli.augment import settings
-from hf_fairness.cli.augment_methods import METHODS, OPEN_MODELS, AugmentArguments, Job, asked
-from hf_fairness.cli.augment_parts import (
-    MADE,
-    BalanceStep,
-    Cell,
-    CompensateStep,
-    MapStep,
-    Part,
-    ScoreStep,
-    Step,
-    as_rows,
-    pieces,
-    write_part,
-)
+from hf_fairness.cli.augment_counts import fill
+from hf_fairness.cli.augment_methods import METHODS, AugmentArguments, Job, opens_model
 from hf_fairness.cli.unfinished import Unfinished, add_up, as_json
-from hf_fairness.refine.balancing import check_cells, check_method, draws, rows_of_cells
-from hf_fairness.refine.percentile import between, rank
+from hf_fairness.refine.balancing import Cell, cells, check_cells, check_method, draws, rows_of_cells, taken
+from hf_fairness.refine.counterfactuals import SOURCE, rows_of, swapped
+from hf_fairness.refine.percentile import between, rank, treated
 from hf_fairness.report.dataset_card import data_file
+from hf_fairness.rows import row_scores
 from hf_fairness.runs import atomic_file, claim, commit_folder, content_key, discard, remove_left_overs
 from hf_fairness.sources import files_of_split, read_file
-from hf_fairness.utils import require, warned_elsewhere
+from hf_fairness.utils import require
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from datasets import Dataset
     from numpy.typing import NDArray
 
 #: Folder, in that of the unfinished output, of what is needed to go on.
 STATE = ".unfinished"
 #: Files that a corpus is cut into unless told otherwise, and their fewest and most rows: without a model, and with one.
-_FILES, _ROWS = 64, {False: (10_000, 1_000_000), True: (500, 50_000)}
+_FILES, _ROWS = 64, {False: (10_000, 100_000), True: (500, 50_000)}
 #: Options of the command that decide, beside the settings, which rows are read and where they are cut.
 _CUT = ("dataset_config", "dataset_split", "max_rows", "rows_per_file")
-#: Bits of a score that one pass over all scores settles.
-_BITS = 16
 #: Seconds within which a cluster must answer.
 _ANSWER = 25
-#: Rows whose texts one worker compares.
-_COMPARED = 5_000_000
-
-#: Values, and how many there are of each.
-Histogram = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
-#: What a worker does with a part: tables of what there is to tell.
-Telling = Callable[[Part], "Iterator[pa.Table]"]
+#: Added to the number of the row that a counterfactual is made from, where texts of rows and counterfactuals are
+#: compared: of equal texts the one with the lowest number counts.
+_MADE = 1 << 62
 
 
 def on_ray(
@@ -83,8 +72,7 @@ def on_ray(
     Args:
         arguments: of the command.
         options: of the method.
-        make: makes a job of a data set, of which it is given the columns without a row, and of what else the class of
-            the job takes.
+        make: makes a job of a data set, of which it is given the columns without a row.
         finish: writes card and record into a folder, given the job and what its parts told; returns the counts.
         check: raises where the output may not be written.
 
@@ -107,10 +95,10 @@ def on_ray(
         unfinished.take_up(arguments.overwrite, check)
         try:
             with Engine.of(arguments) as engine:
-                rows, parts = corpus(engine, kind, files, arguments, work / STATE, bool(OPEN_MODELS & {*options}))
+                rows, parts = corpus(engine, kind, files, arguments, work / STATE, opens_model(options))
                 unfinished.file = partial(file, number=len(parts))
-                job: Any = make(rows, RayJob, engine=engine, parts=parts, unfinished=unfinished)
-                told = job.write(job.method.run(job))
+                job = make(rows)
+                told = carry_out(engine, job, parts, unfinished)
         except BaseException:
             if not unfinished.begun():
                 discard(work)
@@ -130,17 +118,61 @@ def _plan(arguments: AugmentArguments, options: Mapping[str, Any], files: Sequen
     return as_json({"files": content_key(data), **cut, **settings(arguments, options, arguments.text_column)})
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a file.
+
+    Attributes:
+        place: of the part in the corpus, from 0.
+        file: path or address of a parquet file.
+        start: of the rows in the file.
+        stop: their end.
+        first: number of the first row in the corpus.
+    """
+
+    place: int
+    file: str
+    start: int
+    stop: int
+    first: int
+
+    def moved(self, file: Path) -> Part:
+        """The same rows where they are a file."""
+        return dataclasses.replace(self, file=str(file), start=0, stop=self.stop - self.start)
+
+    def read(self, columns: Sequence[str] | None = None) -> Dataset:
+        """The rows; those of the columns that are there."""
+        import fsspec
+        import pyarrow.parquet as pq
+        from datasets import Features
+        from datasets.table import table_cast
+
+        with fsspec.open(self.file, "rb") as stream:
+            file = pq.ParquetFile(stream)
+            ends = np.cumsum([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)])
+            low, high = np.searchsorted(ends, [self.start, self.stop - 1], side="right").tolist()
+            table = file.read_row_groups(range(low, high + 1), columns=columns)
+        before = int(ends[low - 1]) if low else 0
+        rows = table.slice(self.start - before, self.stop - self.start)
+        return as_rows(table_cast(rows, Features.from_arrow_schema(rows.schema).arrow_schema))
+
+
+def as_rows(table: pa.Table) -> Dataset:
+    """A table as a data set, without a look at its content."""
+    from datasets import Dataset
+
+    return Dataset(table, fingerprint="part")
+
+
 def corpus(
     engine: Engine, kind: str, files: Sequence[str], arguments: AugmentArguments, state: Path, with_model: bool
-) -> tuple[Any, list[Part]]:
+) -> tuple[Dataset, list[Part]]:
     """The columns of a source as a data set without a row, and its rows as parts."""
-    import pyarrow as pa
     from datasets import Features
 
-    telling = partial(_described, folder=None if kind == "parquet" else state / "source")
-    found = engine.tell(telling, [Part(place, file) for place, file in enumerate(files)])
-    found.sort(key=lambda row: row["place"])
-    schemas = [pa.ipc.read_schema(pa.py_buffer(row["schema"])) for row in found]
+    parquet = files if kind == "parquet" else [str(state / "source" / f"{i:05d}.parquet") for i in range(len(files))]
+    described = engine.tell(_described, list(zip(files, parquet, strict=True)))
+    schemas = [schema for schema, _ in described]
     odd = next((place for place, schema in enumerate(schemas) if not schema.equals(schemas[0])), None)
     if odd is not None:
         names = (
@@ -148,50 +180,56 @@ def corpus(
             for file, schema in ((files[place], schemas[place]) for place in (0, odd))
         )
         raise ValueError(f"The files differ in columns or types: {'; '.join(names)}. Write all with the same.")
-    n = sum(row["rows"] for row in found)
+    n = sum(size for _, size in described)
     n = left = min(n, arguments.max_rows or n)
     if not n:
         raise ValueError(f"{arguments.dataset} has no rows.")
     fewest, most = _ROWS[with_model]
     step = arguments.rows_per_file or min(max(n // _FILES, fewest), most)
     parts: list[Part] = []
-    for row in found:
-        size = min(row["rows"], left)
+    for file, (_, rows) in zip(parquet, described, strict=True):
+        size = min(rows, left)
         cuts = math.ceil(size / step)
         for cut in range(cuts):
             start, stop = size * cut // cuts, size * (cut + 1) // cuts
-            parts.append(Part(len(parts), row["file"], start, stop, n - left + start))
+            parts.append(Part(len(parts), file, start, stop, n - left + start))
         left -= size
     return as_rows(Features.from_arrow_schema(schemas[0]).arrow_schema.empty_table()), parts
 
 
-def _described(part: Part, folder: Path | None) -> Iterator[pa.Table]:
-    """Columns of a file, and number of its rows; one of another kind is written as parquet into a folder before."""
+def _described(files: tuple[str, str]) -> tuple[pa.Schema, int]:
+    """Columns of a file, and number of its rows; one of another kind is written as parquet before."""
     import fsspec
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = part.file if folder is None else str(folder / f"{part.place:05d}.parquet")
-    if folder is not None and not Path(file).exists():
-        with tempfile.TemporaryDirectory() as cache, atomic_file(file) as path:
-            read_file(Path(part.file), cache_dir=cache).to_parquet(path)
-    with fsspec.open(file, "rb") as stream:
+    source, parquet = files
+    if parquet != source and not Path(parquet).exists():
+        with tempfile.TemporaryDirectory() as cache, atomic_file(parquet) as path:
+            read_file(Path(source), cache_dir=cache).to_parquet(path)
+    with fsspec.open(parquet, "rb") as stream:
         opened = pq.ParquetFile(stream)
-        schema, rows = opened.schema_arrow.serialize().to_pybytes(), opened.metadata.num_rows
-    yield pa.table({"place": [part.place], "file": [file], "rows": [rows], "schema": [schema]})
+        return opened.schema_arrow, opened.metadata.num_rows
 
 
 class _Each:
-    """What Ray Data calls with rows that are parts, where names of files mean what they mean to this process."""
+    """What Ray Data calls with places of items, where names of files mean what they mean to this process."""
 
-    def __init__(self, telling: Telling, folder: str) -> None:
-        self.telling, self.folder = telling, folder
+    def __init__(self, function: Callable[[Any], pa.Table], items: Sequence[Any], folder: str) -> None:
+        self.function, self.items, self.folder = function, items, folder
 
-    def __call__(self, parts: pa.Table) -> Iterator[pa.Table]:
+    def __call__(self, places: pa.Table) -> Iterator[pa.Table]:
         if Path(self.folder).is_dir():
             os.chdir(self.folder)
-        for row in parts.to_pylist():
-            yield from self.telling(Part(**row))
+        for place in places.column("item").to_pylist():
+            yield self.function(self.items[place])
+
+
+def _pickled(item: tuple[int, Any], function: Callable[[Any], Any]) -> pa.Table:
+    """What a function returns for an item, in a row."""
+    import pyarrow as pa
+
+    place, value = item
+    return pa.table({"place": [place], "told": [pickle.dumps(function(value))]})
 
 
 @dataclass
@@ -212,7 +250,7 @@ class Engine:
     def of(cls, arguments: AugmentArguments) -> Engine:
         """As the flags have it."""
         address = arguments.ray_address or os.environ.get("RAY_ADDRESS") or "local"
-        alone = METHODS[arguments.method].run is asked  # several would each have the limits of requests to a server
+        alone = "concurrency" in METHODS[arguments.method].options  # several would each have the limits of requests
         return cls(arguments.num_proc or (1 if alone else None), arguments.num_gpus or 0, address)
 
     def __enter__(self) -> Engine:
@@ -235,25 +273,34 @@ class Engine:
                 ) from error
         context = DataContext.get_current()
         context.enable_progress_bars = sys.stderr.isatty()
-        context.shuffle_strategy = ShuffleStrategy.SORT_SHUFFLE_PULL_BASED  # sums by tasks: no actors to be started
+        context.shuffle_strategy = ShuffleStrategy.SORT_SHUFFLE_PULL_BASED  # groups by tasks: no actors to be started
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are told once, by the command
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._joined:
-            import ray
-
-            ray.shutdown()
-
-    def told(self, telling: Telling, parts: Sequence[Part], *, opens_model: bool = False) -> Any:
-        """A ``ray.data.Dataset`` of what the workers tell of some parts."""
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         import ray
 
-        rows = ray.data.from_items([dataclasses.asdict(part) for part in parts], override_num_blocks=len(parts))
+        if self._joined:
+            ray.shutdown()
+        if isinstance(error, ray.exceptions.RayError):
+            raise _plain(error) from error
+
+    def table(self, function: Callable[[Any], pa.Table], items: Sequence[Any], *, with_model: bool = False) -> Any:
+        """A ``ray.data.Dataset`` of the rows that workers make of some items.
+
+        Args:
+            function: makes the rows of an item.
+            items: one or more.
+            with_model: whether a worker opens a model for it, and keeps it from item to item.
+        """
+        import ray
+
+        places = ray.data.from_items(range(len(items)), override_num_blocks=len(items))
         how: dict[str, Any] = {"batch_size": 1, "batch_format": "pyarrow"}
-        if not opens_model:
-            pool = ray.data.TaskPoolStrategy(size=min(self.workers or len(parts), len(parts)))
-            return rows.map_batches(_Each(telling, str(Path.cwd())).__call__, compute=pool, **how)
+        each = (function, items, str(Path.cwd()))
+        if not with_model:
+            pool = ray.data.TaskPoolStrategy(size=min(self.workers or len(items), len(items)))
+            return places.map_batches(_Each(*each).__call__, compute=pool, **how)
         cluster = ray.cluster_resources()
         free = cluster.get("GPU", 0) // self.num_gpus if self.num_gpus else cluster.get("CPU", 1)
         if not free and (self.address == "local" or self.workers is None):
@@ -262,42 +309,17 @@ class Engine:
                 "a cluster that has some with --ray_address; of one that starts machines when they are wanted say with "
                 "--num_proc how many workers it shall make room for."
             )
-        pool = ray.data.ActorPoolStrategy(size=max(1, min(self.workers or int(free), len(parts))))
+        pool = ray.data.ActorPoolStrategy(size=max(1, min(self.workers or int(free), len(items))))
         gpus = {"num_gpus": self.num_gpus} if self.num_gpus else {}
-        return rows.map_batches(_Each, fn_constructor_args=(telling, str(Path.cwd())), compute=pool, **gpus, **how)
+        return places.map_batches(_Each, fn_constructor_args=each, compute=pool, **gpus, **how)
 
-    def tell(self, telling: Telling, parts: Sequence[Part], *, opens_model: bool = False) -> list[dict[str, Any]]:
-        """What the workers tell, as rows."""
-        with plain_errors():
-            return list(self.told(telling, parts, opens_model=opens_model).iter_rows()) if parts else []
-
-    def write(
-        self, step: Step, parts: Sequence[Part], unfinished: Unfinished, job: Job | None = None
-    ) -> list[dict[str, Any]]:
-        """Write the parts that are not finished; returns what all of them told, in their order."""
-        told = {part.place: unfinished.told(part.place) for part in parts}
-        lacking = [part for part in parts if not told[part.place]]
-        telling = partial(write_part, step=step, unfinished=unfinished, job=job)
-        for row in self.tell(telling, lacking, opens_model=step.opens_model):
-            told[row["place"]] = json.loads(row["note"])
-        return list(told.values())
-
-    def sum(self, telling: Telling, parts: Sequence[Part]) -> Histogram:
-        """The sum of the histograms that the workers tell."""
-        from ray.data.aggregate import AggregateFn
-
-        none = np.zeros(0, dtype=np.int64)
-        adding = AggregateFn(
-            init=lambda key: (none, none),
-            accumulate_block=_added,
-            merge=_summed,
-            finalize=lambda found: [np.asarray(column).tolist() for column in found],  # lists, where one block is all
-            name="histogram",
-        )
-        with plain_errors():
-            found: Any = self.told(telling, parts).aggregate(adding)
-        bits, sizes = np.asarray(found["histogram"] if isinstance(found, Mapping) else found, dtype=np.int64)
-        return bits, sizes
+    def tell(self, function: Callable[[Any], Any], items: Sequence[Any], *, with_model: bool = False) -> list[Any]:
+        """What a function returns for each item, in their order; workers call it."""
+        if not items:
+            return []
+        telling, numbered = partial(_pickled, function=function), list(enumerate(items))
+        rows = self.table(telling, numbered, with_model=with_model).take_all()
+        return [pickle.loads(row["told"]) for row in sorted(rows, key=lambda row: row["place"])]  # by our own workers
 
 
 def _check_answers(address: str) -> None:
@@ -313,198 +335,197 @@ def _check_answers(address: str) -> None:
         raise ConnectionError(f"no answer within {_ANSWER} s") from error
 
 
-@contextlib.contextmanager
-def plain_errors() -> Iterator[None]:
-    """While it lasts, an error of a worker is raised as it was raised there."""
+def _plain(error: BaseException) -> BaseException:
+    """An error of a worker as it was raised there; another one of Ray in words."""
     import ray
 
-    try:
-        yield
-    except ray.exceptions.RayTaskError as error:
-        cause: BaseException = error
-        while isinstance(cause, ray.exceptions.RayError) and getattr(cause, "cause", None) is not None:
-            cause = cause.cause
-        raise cause from error
-    except ray.exceptions.RayError as error:
-        raise RuntimeError(f"Ray: {error}") from error
+    cause = error
+    while isinstance(cause, ray.exceptions.RayError) and getattr(cause, "cause", None) is not None:
+        cause = cause.cause
+    return cause if cause is not error else RuntimeError(f"Ray: {error}")
 
 
-@dataclass
-class RayJob(Job):
-    """A method on a corpus that lies in files; ``rows`` has its columns, and no row.
+def carry_out(engine: Engine, job: Job, parts: Sequence[Part], unfinished: Unfinished) -> dict[str, Any]:
+    """Write what becomes of each part; returns what all of them told."""
+    with_model, sent = opens_model(job.options), copy.copy(job)
+    sent.arguments = dataclasses.replace(job.arguments, hub_token=None, num_proc=None)
+    decided, function = None, sent.function
+    if sent.choice is not None:
+        if function is not None:
+            folder = unfinished.notes / "mapped"
+            mapped = dataclasses.replace(unfinished, folder=folder, notes=folder, file="{:05d}.parquet".format)
+            write_parts(engine, partial(_map, job=sent), parts, mapped, with_model)
+            parts = [part.moved(folder / mapped.file(part.place)) for part in parts]
+        with_model = "tagger" in job.options
+        decided = decide(engine, job.method.load().__name__, parts, with_model, **sent.choice)
+    fill_part = partial(_fill, job=sent, folder=unfinished.folder, decided=decided)
+    return add_up(write_parts(engine, fill_part, parts, unfinished, with_model))
+
+
+def write_parts(
+    engine: Engine,
+    fill: Callable[..., Mapping[str, Any]],
+    parts: Sequence[Part],
+    unfinished: Unfinished,
+    with_model: bool,
+) -> list[dict[str, Any]]:
+    """Have workers write the parts that are not finished; returns what all of them told, in their order.
+
+    Args:
+        engine: the cluster.
+        fill: writes a file, given its path and the part; returns what there is to tell.
+        parts: all.
+        unfinished: what they become parts of.
+        with_model: whether workers open a model for it.
+    """
+    lacking = [part for part in parts if not unfinished.told(part.place)]
+    engine.tell(partial(_write, fill=fill, unfinished=unfinished), lacking, with_model=with_model)
+    return [unfinished.told(part.place) for part in parts]
+
+
+def _write(part: Part, fill: Callable[..., Mapping[str, Any]], unfinished: Unfinished) -> None:
+    unfinished.write(part.place, partial(fill, part=part))
+
+
+def _map(path: Path, part: Part, job: Job) -> dict[str, Any]:
+    """Write the rows of a part as they are mapped, before the whole corpus decides."""
+    job.mapped(part.read()).to_parquet(path)
+    return {}
+
+
+def _fill(path: Path, part: Part, job: Job, folder: Path, decided: Callable[..., Dataset] | None) -> dict[str, Any]:
+    """Write what becomes of a part at last."""
+    job.rows = part.read()
+    change = job.mapped if decided is None else partial(decided, part=part)
+    return fill(path, job, folder, change, part.first)
+
+
+def decide(engine: Engine, what: str, parts: Sequence[Part], with_model: bool, **choice: Any) -> Callable[..., Dataset]:
+    """Find out what the whole corpus decides; returns what applies it to the rows of a part.
+
+    Args:
+        engine: the cluster.
+        what: name of the function of :mod:`hf_fairness.refine`.
+        parts: of the corpus.
+        with_model: whether workers open a model for the swap.
+        **choice: arguments of that function.
+    """
+    if what == "balance":
+        return balance_parts(engine, parts, **choice)
+    percentile, columns, texts = (choice.pop(name, ()) for name in ("percentile", "score_columns", "text_columns"))
+    above = Above(what, columns, texts, choice)
+    n = parts[-1].first + parts[-1].stop - parts[-1].start
+    below, share = rank(n, percentile)
+    ranked = engine.table(above.scores, parts).sort("score")
+    around = ranked.split_at_indices([below, min(below + 2, n)])[1].take_all()
+    above = dataclasses.replace(above, limit=between(around[0]["score"], around[-1]["score"], share))
+    if what == "subtract":
+        return above
+    import ray
+
+    lowest = engine.table(above.texts, parts, with_model=with_model).groupby("text").min("row")
+    made = lowest.map_batches(_made, batch_format="pyarrow").to_arrow_refs()
+    return dataclasses.replace(above, accepted=ray.remote(_joined).remote(*made))
+
+
+@dataclass(frozen=True)
+class Above:
+    """The rows above a percentile of all scores, and what becomes of them.
 
     Attributes:
-        engine: the cluster.
-        parts: of the corpus.
-        unfinished: the data set to write.
+        what: name of the function of :mod:`hf_fairness.refine`.
+        score_columns: the greatest absolute value among them is the score.
+        text_columns: swapped together.
+        swap: options of the swap.
+        limit: the percentile.
+        accepted: reference to the numbers of the rows whose counterfactual is added.
     """
 
-    engine: Engine = field(kw_only=True)
-    parts: list[Part] = field(kw_only=True)
-    unfinished: Unfinished = field(kw_only=True)
+    what: str
+    score_columns: Sequence[str]
+    text_columns: Sequence[str]
+    swap: Any
+    limit: float = 0.0
+    accepted: Any = None
 
-    def map(self, function: Any, what: str) -> Any:
-        """The step that maps a callable; :meth:`write` does it."""
-        size = self.arguments.batch_size or self.method.batch_size
-        return MapStep(size, function=function, opens_model=bool(OPEN_MODELS & {*self.options}))
+    def scores(self, part: Part) -> pa.Table:
+        """The scores of a part."""
+        import pyarrow as pa
 
-    def whole(self, rows: Any, **options: Any) -> Any:
-        """The step of a method for which the whole corpus decides, with what its rows decided."""
-        if isinstance(rows, Step):  # scores that are not there yet
-            folder = self.unfinished.notes / "scored"
-            scored = dataclasses.replace(self.unfinished, folder=folder, notes=folder, file="{:05d}.parquet".format)
-            self.engine.write(rows, self.parts, scored)
-            self.parts = [
-                Part(part.place, str(folder / scored.file(part.place)), 0, part.stop - part.start, part.first)
-                for part in self.parts
-            ]
-        name = self.method.load().__name__
-        if name == "balance":
-            return self._balanced(**options)
-        scores = (name, tuple(options.pop("score_columns")), options.pop("percentile"))
-        limit = self._threshold(ScoreStep(*scores))
-        if name == "subtract":
-            return ScoreStep(*scores, limit)
+        rows = part.read(list(dict.fromkeys(self.score_columns)))
+        return pa.table({"score": row_scores(rows, self.score_columns, None, self.what)})
+
+    def above(self, rows: Dataset) -> NDArray[np.bool_]:
+        """Which rows lie above."""
+        found: NDArray[np.bool_] = row_scores(rows, self.score_columns, None, self.what) > self.limit
+        return found
+
+    def texts(self, part: Part) -> pa.Table:
+        """Texts of rows and of their counterfactuals, as digests, with numbers by which equal ones are told apart."""
+        import pyarrow as pa
+
         from hf_fairness.augment import CounterfactualAugmentation
 
-        function = CounterfactualAugmentation(list(options.pop("text_columns")), **options)
-        step = CompensateStep(*scores, limit, function=function, opens_model="tagger" in self.options)
-        return dataclasses.replace(step, accepted=self._accepted(step))
+        rows, function = part.read(), CounterfactualAugmentation(list(self.text_columns), **self.swap)
+        made = swapped(rows, np.flatnonzero(self.above(rows)), function, part.first)
+        numbers = [*range(part.first, part.first + len(rows)), *(number + _MADE for number in made[SOURCE][:])]
+        texts = map(repr, [*rows_of(rows, self.text_columns), *rows_of(made, self.text_columns)])
+        digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        return pa.table({"text": digests, "row": pa.array(numbers, type=pa.int64())})
 
-    def write(self, step: Step) -> dict[str, Any]:
-        """Carry out the last step; returns what was told of all parts."""
-        sent = dataclasses.replace(self.arguments, hub_token=None)
-        job = Job(self.method, self.rows, self.columns, self.options, sent, counts=self.counts)
-        return add_up(self.engine.write(step, self.parts, self.unfinished, job))
+    def __call__(self, rows: Dataset, part: Part) -> Dataset:
+        """What becomes of the rows of a part, a counterfactual behind the row that it was made of."""
+        import ray
 
-    def _threshold(self, step: ScoreStep) -> float:
-        """The percentile of all scores, from counts alone: one pass settles some bits of a score, from the highest."""
-        n = self.parts[-1].end
-        below, share = rank(n, step.percentile)
-        found = [(0, below), (0, min(below + 1, n - 1))]  # leading bits of a score, and its place among those with them
-        for shift in range(64 - _BITS, -1, -_BITS):
-            telling = partial(_histogram, step=step, shift=shift, leading=sorted({bits for bits, _ in found}))
-            bits, sizes = self.engine.sum(telling, self.parts)
-            found = [_settled(bits, sizes, *one) for one in found]
-        low, high = np.array([bits for bits, _ in found], dtype=np.int64).view(np.float64).tolist()
-        return between(low, high, share)
-
-    def _accepted(self, step: CompensateStep) -> str:
-        """Write the numbers of the rows whose counterfactual is no row yet, and of equal ones the first.
-
-        Texts are compared by digests, and those that begin alike by one worker: each writes those of its rows into a
-        folder for each beginning, and then there is a part for each of these folders.
-        """
-        keys, place = (self.unfinished.notes / name for name in ("keys", "accepted"))
-        discard(keys)
-        discard(place)
-        folders = [str(keys / f"{bucket:05d}") for bucket in range(1 + self.parts[-1].end // _COMPARED)]
-        self.engine.tell(partial(_keys, step=step, folders=folders), self.parts, opens_model=step.opens_model)
-        self.engine.tell(partial(_firsts, place=place), [Part(*bucket) for bucket in enumerate(folders)])
-        discard(keys)
-        return str(place)
-
-    def _balanced(self, *, method: str = "down", seed: int = 0, **read: Any) -> Step:
-        """How often each row is taken: drawn by a worker, from the sizes of the cells."""
-        check_method(method)
-        wanted = {"group_column": None, "text_columns": None, "attribute": "gender", "within": None}
-        step = BalanceStep({**wanted, **read}, copies=method == "up")
-        told = sorted(self.engine.tell(partial(_cells, step=step), self.parts), key=lambda line: line["place"])
-        known = list(dict.fromkeys(line["group"] for line in told if not line["n"]))
-        groups = known if step.read["group_column"] is None else sorted(known, key=str)
-        counts: dict[Hashable, Counter[Hashable]] = {}
-        offsets: dict[int, dict[Cell, int]] = {part.place: {} for part in self.parts}
-        for line in (line for line in told if line["n"]):
-            before = counts.setdefault(line["value"], Counter())
-            offsets[line["place"]][line["value"], line["group"]] = before[line["group"]]
-            before[line["group"]] += line["n"]
-        chosen = check_cells(counts, groups, step.read["within"])
-        cells = [(value, group) for value in counts for group in chosen]
-        drawn = {cell: str(self.unfinished.notes / "drawn" / f"{place:05d}.npy") for place, cell in enumerate(cells)}
-        sizes = [[counts[value][group] for group in chosen] for value in counts]
-        drawing = partial(_drawn, sizes=sizes, method=method, seed=seed, files=list(drawn.values()))
-        self.engine.tell(drawing, [Part(0, "")])
-        return dataclasses.replace(step, drawn=drawn, offsets=offsets)
+        above, accepted = self.above(rows), None if self.accepted is None else ray.get(self.accepted)
+        texts = list(self.text_columns)
+        changed = treated(self.what, rows, above, texts, self.swap, first=part.first, accepted=accepted)
+        return changed if accepted is None else changed.sort([SOURCE, "counterfactual"])
 
 
-def _histogram(part: Part, step: ScoreStep, shift: int, leading: Sequence[int]) -> Iterator[pa.Table]:
-    """Scores by their bits down to some place, of those whose bits above are given: bits of floats sort as they do."""
+def _made(lowest: pa.Table) -> pa.Table:
+    """Numbers of the rows whose counterfactual has the lowest number of its text."""
     import pyarrow as pa
 
-    for rows, _ in pieces(part, list(dict.fromkeys(step.score_columns))):
-        bits = step.scores(rows).view(np.int64) >> shift
-        found, n = np.unique(bits[np.isin(bits >> _BITS, leading)], return_counts=True)
-        yield pa.table({"bits": found, "n": n})
+    numbers = lowest.column("min(row)").to_numpy()
+    return pa.table({"row": numbers[numbers >= _MADE] - _MADE})
 
 
-def _summed(one: Histogram, other: Histogram) -> Histogram:
-    """Two histograms in one."""
-    bits, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    sizes = np.zeros(len(bits), dtype=np.int64)
-    np.add.at(sizes, places, np.concatenate([one[1], other[1]]))
-    return bits, sizes
+def _joined(*tables: pa.Table) -> NDArray[np.int64]:
+    return np.concatenate([table.column("row").to_numpy() for table in tables])
 
 
-def _added(found: Histogram, block: Any) -> Histogram:
-    """A histogram with that of a block of rows."""
-    from ray.data.block import BlockAccessor
+def balance_parts(
+    engine: Engine, parts: Sequence[Part], *, method: str = "down", seed: int = 0, **read: Any
+) -> Callable[..., Dataset]:
+    """Find out how often each row is taken; see :func:`hf_fairness.refine.balance`."""
+    import ray
 
-    columns = BlockAccessor.for_block(block).to_numpy(["bits", "n"])
-    return _summed(found, (columns["bits"], columns["n"]))
-
-
-def _settled(bits: NDArray[np.int64], sizes: NDArray[np.int64], leading: int, place: int) -> tuple[int, int]:
-    """More bits of the score at a place among those that begin with some bits, and its place among these."""
-    inside = bits >> _BITS == leading
-    ends = np.cumsum(sizes[inside])
-    at = int(np.searchsorted(ends, place, side="right"))
-    return int(bits[inside][at]), place - int(ends[at] - sizes[inside][at])
-
-
-def _keys(part: Part, step: CompensateStep, folders: Sequence[str]) -> Iterator[pa.Table]:
-    """Write digests of the texts of a part, and of their counterfactuals, into the folders of their beginnings."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with warned_elsewhere():
-        found = pa.concat_tables([step.keys(rows, first) for rows, first in pieces(part)])
-    beginnings = np.array(
-        [int.from_bytes(text[:4], "big") for text in found.column("text").to_pylist()], dtype=np.int64
-    )
-    for bucket, folder in enumerate(folders):
-        with atomic_file(Path(folder) / f"{part.place:05d}.parquet") as path:
-            pq.write_table(found.filter(beginnings % len(folders) == bucket), path)
-    yield from ()
+    check_method(method)
+    counted = engine.tell(partial(_count_cells, read=read), parts)
+    known = dict.fromkeys(itertools.chain.from_iterable(groups for groups, _ in counted))
+    total, before = Counter[Cell](), list[Counter[Cell]]()
+    for _, counts in counted:
+        before.append(total.copy())
+        total.update(counts)
+    groups = check_cells(total, sorted(known, key=str) if "group_column" in read else known, read.get("within"))
+    drawn = ray.remote(draws).remote(total, groups, method, seed)
+    return partial(_taken, read=read, before=before, drawn=drawn, copies=method == "up")
 
 
-def _firsts(part: Part, place: Path) -> Iterator[pa.Table]:
-    """Write the numbers of the rows whose counterfactual is the first with its texts."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    lowest = pq.read_table(part.file).group_by("text").aggregate([("row", "min")]).column("row_min").to_numpy()
-    with atomic_file(place / f"{part.place:05d}.parquet") as path:
-        pq.write_table(pa.table({"row": np.sort(lowest[lowest >= MADE] - MADE)}), path)
-    yield from ()
+def _count_cells(part: Part, read: Mapping[str, Any]) -> tuple[list[Hashable], Counter[Cell]]:
+    """All groups that are known from a part, and its rows by cell."""
+    found = cells(part.read(), **read)
+    return found.known, Counter({cell: len(places) for cell, places in rows_of_cells(found).items()})
 
 
-def _cells(part: Part, step: BalanceStep) -> Iterator[pa.Table]:
-    """Rows of each cell of a part; for each group that is known from it, with none, one more without a value."""
-    import pyarrow as pa
+def _taken(
+    rows: Dataset, part: Part, read: Mapping[str, Any], before: Sequence[Counter[Cell]], drawn: Any, copies: bool
+) -> Dataset:
+    """The rows of a part, each as often as it was drawn."""
+    import ray
 
-    counts = Counter[Cell]()
-    with warned_elsewhere():
-        for rows, _ in pieces(part):
-            cells = step.cells(rows)
-            counts.update({(None, group): 0 for group in cells.known})
-            counts.update({cell: len(places) for cell, places in rows_of_cells(cells).items()})
-    values, groups = [value for value, _ in counts], [group for _, group in counts]
-    yield pa.table({"place": [part.place] * len(counts), "value": values, "group": groups, "n": [*counts.values()]})
-
-
-def _drawn(part: Part, sizes: Sequence[Sequence[int]], method: str, seed: int, files: Sequence[str]) -> Iterator[Any]:
-    """Write how often each row of each cell is taken."""
-    for times, file in zip(draws(sizes, method, seed), files, strict=True):
-        with atomic_file(file) as path, path.open("wb") as stream:
-            np.save(stream, times.astype(np.min_scalar_type(int(times.max()))))
-    yield from ()
+    own, at = rows_of_cells(cells(rows, **read)), before[part.place]
+    here = {cell: times[at[cell] :][: len(own.get(cell, ()))] for cell, times in ray.get(drawn).items()}
+    found: Dataset = taken(rows, own, here, copies=copies, first=part.first)
+    return found

@@ -57,19 +57,23 @@ class Shards(Unfinished):
         """The rows of a shard, in order."""
         return self.rows.shard(self.number, index, contiguous=True)
 
+    def finished(self) -> dict[str, Any]:
+        """What the record of a finished folder holds of its shards; empty where some are missing."""
+        found: dict[str, Any] = {} if self.notes.exists() else read_json(self.record).get("shards", {})
+        return found
+
     def there(self) -> dict[str, Any]:
         """The plan that the folder was begun with, or that it was finished by."""
-        plan: dict[str, Any] = super().there() if self.notes.exists() else self._finished().get("plan", {})
+        plan: dict[str, Any] = self.finished().get("plan") or super().there()
         return plan
 
     def begun(self) -> bool:
         """Whether a shard is there, or another run is at one."""
         return self.record.exists() or super().begun() or any(self._locks())
 
-    def missing(self) -> list[int]:
-        """The shards that are not there yet."""
-        done = not self.notes.exists() and self.record.exists()
-        return [] if done else [index for index in range(self.number) if not self.told(index)]
+    def keys(self) -> list[str | None]:
+        """The key of what each shard was made of; None where it is not there yet."""
+        return self.finished().get("keys") or [self.told(index).get("key") for index in range(self.number)]
 
     def run(
         self,
@@ -103,28 +107,29 @@ class Shards(Unfinished):
             if self.folder.exists():
                 remove_left_overs(self.folder)
             self.take_up(overwrite, check)
-            gone = not self.notes.exists() and not (self.folder / self.file(index)).exists()  # of a finished folder
-            stale = gone or self._key(index) not in (None, key)
-            if stale and not overwrite:
-                lost = f"{self.folder / self.file(index)} is gone, and the folder was finished with it."
-                raise FileExistsError(f"{lost if gone else self._of_other_rows([index])} Replace it with --overwrite.")
-            if stale and not self.notes.exists():
-                self.begin()
-            elif stale:
-                self.note_of(index).unlink()
+            gone = bool(self.finished()) and not (self.folder / self.file(index)).exists()
+            if gone or self.keys()[index] not in (None, key):
+                if not overwrite:
+                    lost = f"{self.folder / self.file(index)} is gone, and the folder was finished with it."
+                    raise FileExistsError(
+                        f"{lost if gone else self._of_other_rows([index])} Replace it with --overwrite."
+                    )
+                if self.finished():
+                    self.begin()
+                else:
+                    self.note_of(index).unlink()
         with claim(self.folder / self.file(index)):
-            if self._key(index) is None:
+            if self.keys()[index] is None:
                 self.write(index, lambda path: {**fill(path), "key": key})
         with claim(self.folder, wait=_WAIT):
-            last = self.notes.exists() and not self.missing()
-            return self._finish(finish) if last else {}
+            return self._finish(finish) if self.notes.exists() and None not in self.keys() else {}
 
     def _finish(self, finish: Callable[[Told, Told], dict[str, Any]]) -> dict[str, Any]:
-        told = [self.told(index) for index in range(self.number)]
-        keys = [note.pop("key") for note in told]
+        keys = self.keys()
         if stale := [index for index, key in enumerate(keys) if key != self._wanted(index)]:
             raise ValueError(f"{self._of_other_rows(stale)} Run each of them again with --overwrite.")
-        found = finish(add_up(told), {"plan": self.plan, "keys": keys})
+        told = add_up([self.told(index) for index in range(self.number)])
+        found = finish(told, {"plan": self.plan, "keys": keys})
         for left in self._locks():  # of runs that were killed at their end
             left.unlink(missing_ok=True)
         discard(self.notes)
@@ -134,19 +139,7 @@ class Shards(Unfinished):
         """The key of what a shard is made of: the plan, and its rows."""
         return content_key(self.plan, self.part(index))
 
-    def _key(self, index: int) -> str | None:
-        """The key of what a shard was made of; None where it is not there."""
-        if self.notes.exists():
-            return self.told(index).get("key")
-        keys: Sequence[str] = self._finished().get("keys", ())
-        return keys[index] if index < len(keys) else None
-
-    def _finished(self) -> dict[str, Any]:
-        """What the record of a finished folder holds of its shards."""
-        found: dict[str, Any] = read_json(self.record).get("shards", {})
-        return found
-
-    def _locks(self) -> Sequence[Path]:
+    def _locks(self) -> list[Path]:
         return list((self.folder / self.file(0)).parent.glob(".*.lock"))
 
     def _of_other_rows(self, places: Sequence[int]) -> str:

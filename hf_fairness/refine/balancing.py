@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,9 @@ from hf_fairness.scores.statistics import generator
 from hf_fairness.utils import is_missing
 
 METHODS = ("down", "up")
+
+#: What rows are balanced by: the value of ``within``, and the group.
+Cell = tuple[Hashable, Hashable]
 
 
 def balance(
@@ -77,16 +79,9 @@ def balance(
     check_method(method)
     found = cells(dataset, group_column, text_columns, attribute, within, on_missing)
     rows = rows_of_cells(found)
-    counts = count_cells(rows)
+    counts = Counter({cell: len(places) for cell, places in rows.items()})
     chosen = check_cells(counts, found.known if groups is None else groups, within)
-    times = np.ones(len(dataset), dtype=np.intp)
-    sizes = [[counts[value][group] for group in chosen] for value in counts]
-    keys = itertools.product(counts, chosen)
-    for cell, drawn in zip(keys, draws(sizes, method, seed), strict=True):
-        times[rows[cell]] = drawn
-    if method == "down":
-        return dataset.select(np.flatnonzero(times))
-    return _with_copies(dataset, np.repeat(np.arange(len(dataset)), times - 1))
+    return taken(dataset, rows, draws(counts, chosen, method, seed), copies=method == "up")
 
 
 def check_method(method: str) -> None:
@@ -114,11 +109,11 @@ class Cells:
 
 def cells(
     dataset: Any,
-    group_column: str | None,
-    text_columns: Columns | None,
-    attribute: str | Path | Attribute,
-    within: str | None,
-    on_missing: str,
+    group_column: str | None = None,
+    text_columns: Columns | None = None,
+    attribute: str | Path | Attribute = "gender",
+    within: str | None = None,
+    on_missing: str = "skip",
 ) -> Cells:
     """Read what :func:`balance` balances by; a part of a corpus gives the part of it."""
     labels, known = _row_groups(dataset, group_column, text_columns, attribute)
@@ -131,27 +126,15 @@ def cells(
     return Cells(labels, values, lacking, known)
 
 
-def rows_of_cells(found: Cells) -> dict[tuple[Hashable, Hashable], NDArray[np.intp]]:
-    """The rows of each cell, by value and group, in the order of the rows; those that lack something are in none."""
-    rows: dict[tuple[Hashable, Hashable], list[int]] = {}
+def rows_of_cells(found: Cells) -> dict[Cell, NDArray[np.intp]]:
+    """The rows of each cell in their order, cells as they first occur; rows that lack something are in none."""
+    rows: dict[Cell, list[int]] = {}
     for row in np.flatnonzero(~found.lacking).tolist():
         rows.setdefault((found.values[row], found.labels[row]), []).append(row)
     return {cell: np.asarray(places, dtype=np.intp) for cell, places in rows.items()}
 
 
-def count_cells(
-    rows: Mapping[tuple[Hashable, Hashable], NDArray[np.intp]],
-) -> dict[Hashable, Counter[Hashable]]:
-    """Rows by value and then by group, both in the order in which they first occur."""
-    counts: dict[Hashable, Counter[Hashable]] = {}
-    for (value, label), places in rows.items():
-        counts.setdefault(value, Counter())[label] = len(places)
-    return counts
-
-
-def check_cells(
-    counts: Mapping[Hashable, Counter[Hashable]], groups: Iterable[Hashable], within: str | None
-) -> list[Hashable]:
+def check_cells(counts: Counter[Cell], groups: Iterable[Hashable], within: str | None) -> list[Hashable]:
     """The groups to balance, each once.
 
     Raises:
@@ -162,12 +145,15 @@ def check_cells(
         raise ValueError(f"balance: wanted at least two groups, got {chosen!r}.")
     if not counts:
         raise ValueError("balance: every row lacks a group, a text or the value of within. Fill these columns first.")
-    for value, found in counts.items():
-        empty = [group for group in chosen if not found[group]]
+    for value in dict.fromkeys(value for value, _ in counts):
+        empty = [group for group in chosen if not counts[value, group]]
         if empty:
             where = "" if within is None else f" where {within} is {value!r}"
-            sizes = ", ".join(f"{group!r}: {found[group]}" for group in chosen)
-            present = ", ".join(repr(name) for name, _ in sum(counts.values(), Counter()).most_common(10))
+            sizes = ", ".join(f"{group!r}: {counts[value, group]}" for group in chosen)
+            all_groups = Counter[Hashable]()
+            for (_, group), n in counts.items():
+                all_groups[group] += n
+            present = ", ".join(repr(name) for name, _ in all_groups.most_common(10))
             raise ValueError(
                 f"balance: group {empty[0]!r} has no row{where} (rows per group: {sizes}), so no sampling "
                 f"balances it. Groups of the rows: {present}. Name other groups, leave those rows out, or add "
@@ -176,26 +162,55 @@ def check_cells(
     return chosen
 
 
-def draws(sizes: Iterable[Sequence[int]], method: str, seed: int) -> Iterator[NDArray[np.intp]]:
+def draws(counts: Counter[Cell], groups: Sequence[Hashable], method: str, seed: int) -> dict[Cell, NDArray[Any]]:
     """How often each row of a cell is taken, so that the cells of a value end with as many rows.
 
     Args:
-        sizes: for each value the number of rows of each group.
+        counts: rows of each cell.
+        groups: those to balance.
         method: ``"down"`` or ``"up"``.
         seed: of the choice.
 
-    Yields:
-        For each cell an array with an entry per row.
+    Returns:
+        For each cell of these groups an array of whole numbers with an entry per row of the corpus that is in it.
     """
     rng = generator(seed)
-    for numbers in sizes:
-        wanted = min(numbers) if method == "down" else max(numbers)
-        for size in numbers:
+    found: dict[Cell, NDArray[Any]] = {}
+    for value in dict.fromkeys(value for value, _ in counts):
+        sizes = [counts[value, group] for group in groups]
+        wanted = min(sizes) if method == "down" else max(sizes)
+        for group, size in zip(groups, sizes, strict=True):
             order = rng.permutation(size)
             often, rest = divmod(wanted, size)
-            times = np.full(size, often, dtype=np.intp)
+            times = np.full(size, often, dtype=np.min_scalar_type(often + 1))
             times[order[:rest]] += 1
-            yield times
+            found[value, group] = times
+    return found
+
+
+def taken(
+    dataset: Any,
+    rows: Mapping[Cell, NDArray[np.intp]],
+    drawn: Mapping[Cell, NDArray[Any]],
+    *,
+    copies: bool,
+    first: int = 0,
+) -> Any:
+    """The rows of a corpus, or of a part of it, each as often as it was drawn; those of no balanced group once.
+
+    Args:
+        dataset: the rows.
+        rows: of each cell.
+        drawn: how often each of them is taken; it may have cells that no row here is in.
+        copies: whether rows are repeated; all of them are marked with the row that they are, then.
+        first: number of the first row in the corpus.
+    """
+    times = np.ones(len(dataset), dtype=np.intp)
+    for cell, often in drawn.items():
+        times[rows.get(cell, [])] = often
+    if copies:
+        return _with_copies(dataset, np.repeat(np.arange(len(dataset)), times - 1), first)
+    return dataset.select(np.flatnonzero(times))
 
 
 def polarities(dataset: Any, names: Sequence[str], attribute: Attribute) -> list[str | None]:
@@ -224,11 +239,11 @@ def _row_groups(
     return list(polarities(dataset, names, value)), list(value.group_names)
 
 
-def _with_copies(dataset: Any, copies: NDArray[np.intp]) -> Any:
+def _with_copies(dataset: Any, copies: NDArray[np.intp], first: int) -> Any:
     from datasets import Value
 
     rows = dataset.with_format(None)
     if SOURCE not in rows.column_names:  # else it holds the source of each row already, and copies share it
-        rows = rows.add_column(SOURCE, np.arange(len(rows)), feature=Value("int64"))
+        rows = rows.add_column(SOURCE, np.arange(first, first + len(rows)), feature=Value("int64"))
     chosen = rows.select(np.concatenate([np.arange(len(rows)), copies]))
     return in_format(chosen, dataset.format, dataset.column_names)

@@ -21,19 +21,32 @@ Rows = NDArray[np.intp]
 Texts = tuple[str, ...]
 
 
-def refined(dataset: Any, chosen: Rows, kept: Rows, text_columns: Columns, options: SwapOptions, what: str) -> Any:
-    """The kept rows of a corpus, then the counterfactuals of the chosen ones, with where each comes from.
+def refined(
+    dataset: Any,
+    chosen: Rows,
+    kept: Rows,
+    text_columns: Columns,
+    options: SwapOptions,
+    what: str,
+    *,
+    first: int = 0,
+    accepted: Rows | None = None,
+) -> Any:
+    """The kept rows of a corpus, or of a part of it, then the counterfactuals of the chosen ones, with their sources.
 
     Args:
-        dataset: the corpus.
-        chosen: numbers of the rows to swap.
-        kept: numbers of the rows to keep.
+        dataset: the rows.
+        chosen: places of the rows to swap.
+        kept: places of the rows to keep.
         text_columns: swapped together.
         options: for ``CounterfactualAugmentation``.
         what: the function, for messages.
+        first: number of the first row in the corpus.
+        accepted: numbers, in the corpus, of the rows whose counterfactual is added; None: those whose counterfactual
+            the rows do not hold, and of equal ones the first.
 
     Returns:
-        The rows in the format of the corpus. Counterfactuals whose texts the corpus holds are left out.
+        The rows in the format of the data set.
 
     Raises:
         TypeError: columns of another type.
@@ -46,15 +59,21 @@ def refined(dataset: Any, chosen: Rows, kept: Rows, text_columns: Columns, optio
     added = {**function.outputs(), SOURCE: "int64"}
     check_unrefined(dataset.column_names, added, what)
     plain, n = dataset.with_format(None), len(dataset)
-    values = {**{name: [value] * n for name, value in function.unchanged().items()}, SOURCE: np.arange(n)}
+    values = {
+        **{name: [value] * n for name, value in function.unchanged().items()},
+        SOURCE: np.arange(first, first + n),
+    }
     rows = plain
     for name, kind in added.items():
         rows = rows.add_column(name, values[name], feature=Value(kind))
     rows = rows if len(kept) == n else rows.select(kept)
-    made = swapped(plain, chosen, function)
-    made = made.select(unseen(rows_of(made, names), set(rows_of(plain, names))))
+    made = swapped(plain, chosen, function, first)
+    if accepted is None:
+        made = made.select(unseen(rows_of(made, names), set(rows_of(plain, names))))
+    else:
+        made = made.select(np.flatnonzero(np.isin(column_values(made, SOURCE), accepted)))
     if len(made):
-        others = plain.select(column_values(made, SOURCE)).remove_columns(_read(function))
+        others = plain.select(np.subtract(column_values(made, SOURCE), first)).remove_columns(_read(function))
         made = concatenate_datasets([others, made], axis=1) if others.column_names else made
         made = made.select_columns(rows.column_names)
         rows = concatenate_datasets([rows, made])
@@ -75,12 +94,12 @@ def check_unrefined(names: Iterable[str], added: Iterable[str], what: str) -> No
         )
 
 
-def swapped(dataset: Any, chosen: Rows, function: CounterfactualAugmentation) -> Any:
+def swapped(dataset: Any, chosen: Rows, function: CounterfactualAugmentation, first: int = 0) -> Any:
     """The counterfactuals of those of the chosen rows that have terms: the columns that are read and added."""
     from datasets import Value
 
     rows = dataset.with_format(None).select_columns(_read(function)).select(chosen)
-    rows = rows.add_column(SOURCE, chosen, feature=Value("int64"))
+    rows = rows.add_column(SOURCE, chosen + first, feature=Value("int64"))
     made = rows.map(function, batched=True, features=function.features(rows.features), desc="Swapping")
     return made.select(np.flatnonzero(column_values(made, "counterfactual"))) if len(chosen) else made
 

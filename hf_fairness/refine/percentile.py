@@ -66,7 +66,7 @@ def rows_above(scores: Floats, percentile: float, what: str) -> NDArray[np.bool_
             f"{what}: no row lies above the {percentile:g}th percentile, because its value is also the highest "
             "score; nothing is taken. Lower the percentile, or look at the scores.",
             FairnessWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return taken
 
@@ -102,9 +102,7 @@ def subtract(
         >>> subtract(corpus, percentile=90, score_columns="score")["text"][:]
         ['a', 'c']
     """
-    check_dataset(dataset, "subtract")
-    taken = rows_above(row_scores(dataset, score_columns, scores, "subtract"), percentile, "subtract")
-    return dataset.select(np.flatnonzero(~taken))
+    return _refined("subtract", dataset, percentile, score_columns, scores)
 
 
 def compensate(
@@ -152,10 +150,7 @@ def compensate(
         >>> compensate(corpus, percentile=50, text_columns="text", score_columns="score")["text"][:]
         ['Rain.', 'She is a nurse.', 'He is a nurse.']
     """
-    check_dataset(dataset, "compensate")
-    taken = rows_above(row_scores(dataset, score_columns, scores, "compensate"), percentile, "compensate")
-    kept = np.arange(len(dataset))
-    return refined(dataset, np.flatnonzero(taken), kept, text_columns, swap_options, "compensate")
+    return _refined("compensate", dataset, percentile, score_columns, scores, text_columns, swap_options)
 
 
 def replace(
@@ -197,10 +192,50 @@ def replace(
         >>> replace(corpus, percentile=50, text_columns="text", score_columns="score")["text"][:]
         ['Rain.', 'He is a nurse.']
     """
-    check_dataset(dataset, "replace")
-    taken = rows_above(row_scores(dataset, score_columns, scores, "replace"), percentile, "replace")
-    kept = np.flatnonzero(~taken)
-    return refined(dataset, np.flatnonzero(taken), kept, text_columns, swap_options, "replace")
+    return _refined("replace", dataset, percentile, score_columns, scores, text_columns, swap_options)
+
+
+def _refined(
+    what: str,
+    dataset: Any,
+    percentile: float,
+    score_columns: Columns | None,
+    scores: ArrayLike | None,
+    text_columns: Columns = (),
+    options: SwapOptions | None = None,
+) -> Any:
+    """Find the rows above a percentile, and do with them what one of the functions above does."""
+    check_dataset(dataset, what)
+    above = rows_above(row_scores(dataset, score_columns, scores, what), percentile, what)
+    return treated(what, dataset, above, text_columns, options)
+
+
+def treated(
+    what: str,
+    dataset: Any,
+    above: NDArray[np.bool_],
+    text_columns: Columns = (),
+    options: SwapOptions | None = None,
+    *,
+    first: int = 0,
+    accepted: NDArray[np.intp] | None = None,
+) -> Any:
+    """A corpus, or a part of one, of which it is known which rows lie above the percentile.
+
+    Args:
+        what: ``"subtract"``, ``"compensate"`` or ``"replace"``.
+        dataset: the rows.
+        above: which of them do, shape (n,).
+        text_columns: swapped together.
+        options: of the swap.
+        first: number of the first row in the corpus.
+        accepted: as :func:`hf_fairness.refine.counterfactuals.refined` takes it.
+    """
+    kept = np.arange(len(dataset)) if what == "compensate" else np.flatnonzero(~above)
+    if what == "subtract":
+        return dataset.select(kept)
+    chosen = np.flatnonzero(above)
+    return refined(dataset, chosen, kept, text_columns, options or {}, what, first=first, accepted=accepted)
 
 
 def random_subtract(dataset: Any, *, n: int | None = None, like: Any = None, seed: int = 0) -> Any:
