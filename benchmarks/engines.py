@@ -149,17 +149,18 @@ def write_mapped(path: Path, part: Any, functions: Steps) -> dict[str, Any]:
 def ray_workers(functions: Steps, source: Path, output: Path) -> None:
     """What ``--engine ray`` does, with two workers; a model is opened in each."""
     from hf_fairness.cli.augment_methods import AugmentArguments
-    from hf_fairness.cli.augment_ray import Engine, corpus, write_parts
+    from hf_fairness.cli.augment_ray import Engine, corpus
     from hf_fairness.cli.unfinished import Unfinished
     from hf_fairness.measure import BiasScore
 
     with_model = any(isinstance(function, BiasScore) for function in functions)
     arguments = AugmentArguments(dataset="", method="", output_dir="", engine="ray", num_proc=2)
     files = [str(path) for path in sorted(source.glob("*.parquet"))]
-    with Engine(2, 0, "local") as engine:
+    engine = Engine(2, 0, "local")
+    with engine.running():
         _, parts = corpus(engine, "parquet", files, arguments, output / "state", with_model)
         unfinished = Unfinished(output / "data", output / "notes", "{:05d}.parquet".format, {})
-        write_parts(engine, partial(write_mapped, functions=functions), parts, unfinished, with_model)
+        engine.write(partial(write_mapped, functions=functions), parts, unfinished, with_model=with_model)
 
 
 @contextlib.contextmanager
@@ -170,7 +171,8 @@ def started(engine: str) -> Iterator[None]:
         return
     from hf_fairness.cli.augment_ray import Engine
 
-    with Engine(2, 0, "local") as cluster:
+    cluster = Engine(2, 0, "local")
+    with cluster.running():
         cluster.tell(str, range(8))
         yield
 

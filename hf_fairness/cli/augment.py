@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hf_fairness.cli.augment_counts import fill, told_counts
 from hf_fairness.cli.augment_methods import (
@@ -27,11 +27,7 @@ from hf_fairness.cli.shards import SHARDS, Shards
 from hf_fairness.cli.unfinished import add_up, as_json
 from hf_fairness.publishing import CARD, folder_files, publish
 from hf_fairness.results import columns
-from hf_fairness.sources import open_rows, text_column
 from hf_fairness.utils import package_versions, world_size
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
 refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
@@ -92,41 +88,53 @@ def main(argv: Sequence[str]) -> dict[str, Any]:
             "augment takes one process: start it without torchrun, as many jobs with --num_shards N --shard_index I."
         )
     options = chosen_options(arguments, groups)
-    repository, output = dataset_repository(arguments, arguments.output_dir), Path(arguments.output_dir)
-    check = partial(_check_output, output, arguments, options)
-    finish, show = partial(_complete, repository=repository), partial(_show, output, arguments, repository)
+    job = Job(arguments, options, dataset_repository(arguments, arguments.output_dir))
     if arguments.num_shards is not None:
-        return _shard(output, open_job(arguments, options), finish, show, check)
-    if arguments.engine == RAY:
+        counts = _shard(job)
+    elif arguments.engine == RAY:
         from hf_fairness.cli.augment_ray import on_ray
 
-        counts = on_ray(arguments, options, partial(open_job, arguments, options), finish, check)
+        counts = on_ray(job)
     else:
-        with atomic_folder(output, replace=True, check=check) as folder:
-            job = open_job(arguments, options)
-            counts = finish(folder, job, fill(folder / data_file(arguments.split), job, folder))
-    show(counts)
+        with atomic_folder(arguments.output_dir, replace=True, check=partial(check_output, job)) as folder:
+            job.open()
+            counts = complete(job, folder, fill(folder / data_file(arguments.split), job, folder))
+    _show(job, counts)
     return counts
 
 
-def open_job(arguments: AugmentArguments, options: Mapping[str, Any], rows: Dataset | None = None) -> Job:
-    """The method on the rows that the command names, or on others."""
-    if rows is None:
-        rows = open_rows(arguments)
-        rows = rows.select(range(min(len(rows), arguments.max_rows or len(rows))))
-    return Job(METHODS[arguments.method], rows, _columns(rows, arguments, options), options, arguments)
+def _shard(job: Job) -> dict[str, Any]:
+    """Write one shard, and where no other is missing what belongs to all; returns their counts, or none yet."""
+    from hf_fairness.report.dataset_card import data_file
+
+    job.open()
+    arguments, number, index = job.arguments, job.arguments.num_shards or 1, job.arguments.shard_index or 0
+    output, file = Path(arguments.output_dir), partial(data_file, arguments.split, number=number)
+    shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=settings(job, job.columns))
+    job.rows = shards.part(index)
+
+    def finish(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+        return complete(job, output, add_up([told, {"facts": {"shards": plan}}]))
+
+    write, check = partial(fill, job=job, folder=output), partial(check_output, job)
+    counts = shards.run(index, write, finish, check=check, overwrite=arguments.overwrite)
+    missing = shards.keys().count(None)
+    print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; still missing: {missing}" * bool(missing))
+    return counts
 
 
-def _show(output: Path, arguments: AugmentArguments, repository: str | None, counts: Mapping[str, Any]) -> None:
-    """Print the counts and where the data lies; push data and card if asked to, the record holds local paths."""
+def _show(job: Job, counts: Mapping[str, Any]) -> None:
+    """Print the counts and where the data lies; push data and card if asked to, once all of them are there."""
     from hf_fairness.report.dataset_card import flat_counts
 
-    print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
-    print(f"\n{'data':>10}  {output / 'data'}\n{'card':>10}  {output / CARD}")
-    if repository is not None:
+    output, arguments = Path(job.arguments.output_dir), job.arguments
+    if counts:
+        print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
+        print(f"\n{'data':>10}  {output / 'data'}\n{'card':>10}  {output / CARD}")
+    if job.repository is not None and (output / RECORD).exists():
         published = publish(
-            {path: file for path, file in folder_files(output).items() if path != RECORD},
-            repository,
+            {path: file for path, file in folder_files(output).items() if path != RECORD},  # it holds local paths
+            job.repository,
             repo_type="dataset",
             token=arguments.hub_token,
             private=arguments.hub_private_repo,
@@ -135,67 +143,24 @@ def _show(output: Path, arguments: AugmentArguments, repository: str | None, cou
         print(published)
 
 
-def _shard(
-    output: Path,
-    job: Job,
-    finish: Callable[..., dict[str, Any]],
-    show: Callable[[Mapping[str, Any]], None],
-    check: Callable[[], None],
-) -> dict[str, Any]:
-    """Write one shard, and where no other is missing what belongs to all; returns their counts, or none yet."""
-    from hf_fairness.report.dataset_card import data_file
-
-    arguments, number, index = job.arguments, job.arguments.num_shards or 1, job.arguments.shard_index or 0
-    file = partial(data_file, arguments.split, number=number)
-    wanted = settings(arguments, job.options, job.columns)
-    shards = Shards(output, job.rows, number, file=file, record=RECORD, settings=wanted)
-    job.rows = shards.part(index)
-
-    def finished(told: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
-        counts = finish(output, job, add_up([told, {"facts": {"shards": plan}}]))
-        show(counts)
-        return counts
-
-    write = partial(fill, job=job, folder=output)
-    counts = shards.run(index, write, finished, check=check, overwrite=arguments.overwrite)
-    missing = shards.keys().count(None)
-    print(f"Shard {index} of {number} is there: {output / file(index)}" + f"; still missing: {missing}" * bool(missing))
-    return counts
-
-
-def settings(
-    arguments: AugmentArguments, options: Mapping[str, Any], text_column: Sequence[str] | None
-) -> dict[str, Any]:
+def settings(job: Job, text_column: Sequence[str] | None) -> dict[str, Any]:
     """All that decides about a row, beside the rows; of files and folders that options name their content."""
     from hf_fairness.runs import content_key
 
     given = {
         name: content_key(Path(value)) if isinstance(value, str) and Path(value).exists() else value
-        for name, value in options.items()
+        for name, value in job.options.items()
         if name not in _HOW
     }
-    method = METHODS[arguments.method].load()
-    read = {"text_column": text_column, "on_missing": arguments.on_missing}
-    version = [package_versions(("hf-fairness",)), getattr(method, "version", 1)]
-    return {"method": arguments.method, **read, **given, "version": version}
+    read = {"text_column": text_column, "on_missing": job.arguments.on_missing}
+    version = [package_versions(("hf-fairness",)), getattr(job.method.load(), "version", 1)]
+    return {"method": job.arguments.method, **read, **given, "version": version}
 
 
-def _columns(rows: Dataset, arguments: AugmentArguments, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The text columns that the method reads."""
-    method, wanted = METHODS[arguments.method], arguments.text_column
-    if wanted is None and ("group_column" in options or ("score_column" in options and not method.added)):
-        return ()  # groups or scores are there already, and no text is changed
-    if method.n_columns == 2 and len(wanted or ()) != 2:
-        raise ValueError(f"Method {arguments.method} needs two columns: --text_column premise hypothesis.")
-    names = tuple(text_column(rows, name, arguments.dataset) for name in wanted or (None,))
-    if method.n_columns == 1 and len(names) > 1:
-        raise ValueError(f"Method {arguments.method} reads one column; got {', '.join(names)}. Run it once for each.")
-    return names
-
-
-def _check_output(output: Path, arguments: AugmentArguments, options: Mapping[str, Any]) -> None:
+def check_output(job: Job) -> None:
     """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data."""
-    for source in (Path(text) for text in (arguments.dataset, *options.values()) if isinstance(text, str) and text):
+    output, named = Path(job.arguments.output_dir), (job.arguments.dataset, *job.options.values())
+    for source in (Path(text) for text in named if isinstance(text, str) and text):
         if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
             raise ValueError(
                 f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
@@ -204,11 +169,11 @@ def _check_output(output: Path, arguments: AugmentArguments, options: Mapping[st
     foreign = next((name for name in inside if name not in _WRITTEN), None)
     if foreign is not None:
         raise FileExistsError(f"{output} holds {foreign!r}, which is not of this command. Choose another folder.")
-    if inside and not arguments.overwrite:
+    if inside and not job.arguments.overwrite:
         raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
-def _complete(folder: Path, job: Job, told: Mapping[str, Any], repository: str | None) -> dict[str, Any]:
+def complete(job: Job, folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """Write what belongs to all rows, the record last; returns the counts."""
     from hf_fairness.runs import atomic_write_json, atomic_write_text, discard
 
@@ -219,12 +184,12 @@ def _complete(folder: Path, job: Job, told: Mapping[str, Any], repository: str |
     without = ("hub_token", "shard_index")
     asked = {name: value for name, value in asdict(job.arguments).items() if value is not None and name not in without}
     record = {"arguments": asked, "options": _stated(job), "counts": counts, **told["facts"]}
-    atomic_write_text(folder / CARD, str(_card(job, counts, told, repository)))
+    atomic_write_text(folder / CARD, str(_card(job, counts, told)))
     atomic_write_json(folder / RECORD, as_json(record))
     return counts
 
 
-def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any], repository: str | None) -> Any:
+def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any]) -> Any:
     from hf_fairness.report.dataset_card import Derivation, dataset_card
     from hf_fairness.report.text import shown_name, shown_settings
 
@@ -233,7 +198,7 @@ def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any], reposito
     usage = {name: value for name, value in told["facts"].get("usage", {}).items() if value is not None}
     return dataset_card(
         Derivation(
-            name=(repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2],
+            name=(job.repository or Path(arguments.output_dir).resolve().name).rpartition("/")[2],
             method=arguments.method,
             summary=job.method.summary,
             source=shown_name(arguments.dataset),
@@ -249,7 +214,7 @@ def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any], reposito
             limits=(*job.method.limits, *_on_rejected(job)),
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
-            repo_id=repository or "",
+            repo_id=job.repository or "",
         )
     )
 

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,6 +17,7 @@ from hf_fairness.attributes import load_attribute
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES, names_option, with_names
 from hf_fairness.cli.hub import HubDatasetOptions
 from hf_fairness.generation.config import LLMConfig
+from hf_fairness.sources import columns_of_texts, open_dataset, open_rows, text_column
 from hf_fairness.utils import did_you_mean, is_missing, refuse_any
 
 if TYPE_CHECKING:
@@ -105,33 +106,55 @@ class Method:
 
     def source(self) -> str:
         """The papers that the docstring of the class or function names."""
-        pattern = re.compile(r"^Source:\s*(.+?)(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
-        found = pattern.search(inspect.getdoc(self.load()) or "")
-        return " ".join(found[1].replace("``", "").split()) if found else ""
+        said = (inspect.getdoc(self.load()) or "").partition("\nSource:")[2]
+        return " ".join(said.partition("\n\n")[0].replace("``", "").split())
 
 
 @dataclass
 class Job:
-    """A method on a data set.
+    """What the command was asked for.
 
     Attributes:
-        method: the method.
-        rows: the data set, or a part of it.
-        columns: its text columns.
-        options: the options that the method takes and that were given.
-        arguments: those of the command.
+        arguments: of the command.
+        options: those that the method takes and that were given.
+        repository: that the result is pushed to; None where it is not.
+        rows: what the method is carried out on: the data set, or a part of it.
         facts: what there is to tell beside the rows: name -> what tells it, of some rows before and the number of the
             first of them; numbers add up over parts of a data set.
         files: what is written beside them: name -> what writes it.
     """
 
-    method: Method
-    rows: Dataset
-    columns: tuple[str, ...]
-    options: Mapping[str, Any]
     arguments: AugmentArguments
+    options: Mapping[str, Any]
+    repository: str | None = None
+    rows: Any = None
     facts: dict[str, Callable[[Dataset, int], Mapping[str, Any]]] = field(default_factory=dict)
     files: dict[str, Callable[[Path], object]] = field(default_factory=dict)
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+        return METHODS[self.arguments.method]
+
+    def open(self) -> None:
+        """Open the rows that the command names."""
+        rows = open_rows(self.arguments)
+        self.rows = rows.select(range(min(len(rows), self.arguments.max_rows or len(rows))))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The text columns that the method reads."""
+        n, name, wanted = self.method.n_columns, self.arguments.method, self.arguments.text_column
+        if wanted is None and (
+            "group_column" in self.options or ("score_column" in self.options and not self.method.added)
+        ):
+            return ()  # groups or scores are there already, and no text is changed
+        if n == 2 and len(wanted or ()) != 2:
+            raise ValueError(f"Method {name} needs two columns: --text_column premise hypothesis.")
+        names = tuple(text_column(self.rows, each, self.arguments.dataset) for each in wanted or (None,))
+        if n == 1 and len(names) > 1:
+            raise ValueError(f"Method {name} reads one column; got {', '.join(names)}. Run it once for each.")
+        return names
 
     @cached_property
     def function(self) -> Any:
@@ -270,7 +293,6 @@ def _pairs(given: str, attribute: str) -> Any:
         ValueError: no such list or file, or other columns; the message names the flag.
     """
     from hf_fairness.measure.encoder.bias_pairs import LISTS
-    from hf_fairness.sources import columns_of_texts, open_dataset
 
     if given in LISTS:
         return given
@@ -459,6 +481,11 @@ METHODS: dict[str, Method] = {
 }
 
 
+def _option(text: str, default: Any = None) -> Any:
+    """A field of a dataclass of options."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass(kw_only=True)
 class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
     """Where the data comes from and goes to, and what is done with it."""
@@ -471,11 +498,9 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         "distill": (1, 1_000_000_000),
     }
 
-    dataset: str = field(
-        metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
-    )
-    method: str = field(metadata={"help": "What to do; the methods are listed below."})
-    output_dir: str = field(metadata={"help": "Folder to write."})
+    dataset: str = _option("csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`.", MISSING)
+    method: str = _option("What to do; the methods are listed below.", MISSING)
+    output_dir: str = _option("Folder to write.", MISSING)
     text_column: list[str] | None = field(
         default=None,
         metadata={
@@ -483,53 +508,30 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
             "or the only text column."
         },
     )
-    on_missing: str = field(
-        default="skip",
-        metadata={"help": "Rows that lack a text: skip lets them pass and counts them, error refuses them."},
+    on_missing: str = _option("Rows that lack a text: skip lets them pass and counts them, error refuses them.", "skip")
+    num_proc: int | None = _option("Processes; with --engine ray its workers, default: as many as there is room for.")
+    batch_size: int | None = _option("Rows per batch; default: 1000, with a model 32.")
+    engine: str = _option(
+        "datasets: this machine. ray: the workers of a Ray cluster (extra ray), file by file; the same command again "
+        "goes on with the files that lack. All workers must see the folders.",
+        ENGINES[0],
     )
-    num_proc: int | None = field(
-        default=None,
-        metadata={"help": "Processes; with --engine ray its workers, default: as many as there is room for."},
+    ray_address: str | None = _option(
+        "Ray cluster: auto for the one that runs here, or HOST:PORT; default: RAY_ADDRESS, else one is started on this "
+        "machine for this run."
     )
-    batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
-    engine: str = field(
-        default=ENGINES[0],
-        metadata={
-            "help": "datasets: this machine. ray: the workers of a Ray cluster (extra ray), file by file; the same "
-            "command again goes on with the files that lack. All workers must see the folders."
-        },
+    num_gpus: float | None = _option("GPUs of each Ray worker that opens a model, such as 1 or 0.5; default: none.")
+    rows_per_file: int | None = _option(
+        "Most rows of a file that --engine ray writes, and of those that a worker has in memory. Default: about 64 "
+        "files, of 10,000 to 100,000 rows, with a model 500 to 50,000."
     )
-    ray_address: str | None = field(
-        default=None,
-        metadata={
-            "help": "Ray cluster: auto for the one that runs here, or HOST:PORT; default: RAY_ADDRESS, else one is "
-            "started on this machine for this run."
-        },
+    num_shards: int | None = _option(
+        "Write the data set in so many runs, each with its --shard_index (Slurm arrays); the last one writes the card, "
+        "and a run that is done does nothing when it is started again."
     )
-    num_gpus: float | None = field(
-        default=None, metadata={"help": "GPUs of each Ray worker that opens a model, such as 1 or 0.5; default: none."}
-    )
-    rows_per_file: int | None = field(
-        default=None,
-        metadata={
-            "help": "Most rows of a file that --engine ray writes. Default: about 64 files, of 10,000 to 1,000,000 "
-            "rows, with a model 500 to 50,000."
-        },
-    )
-    num_shards: int | None = field(
-        default=None,
-        metadata={
-            "help": "Write the data set in so many runs, each with its --shard_index (Slurm arrays); the last one "
-            "writes the card, and a run that is done does nothing when it is started again."
-        },
-    )
-    shard_index: int | None = field(default=None, metadata={"help": "Which of the --num_shards this is, from 0 on."})
-    card_examples: bool = field(
-        default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
-    )
-    license: str | None = field(
-        default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
-    )
+    shard_index: int | None = _option("Which of the --num_shards this is, from 0 on.")
+    card_examples: bool = _option("Show one row, before and after, word for word in the card.", False)
+    license: str | None = _option("Licence of the result for its card, such as cc-by-4.0.")
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
@@ -562,93 +564,90 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         return re.split(r"\W", self.dataset_split)[0] or "train"
 
 
-def _options(title: str, **options: tuple[Any, Any, str]) -> type[Any]:
-    """A dataclass of options: name -> type, default and help. Where the default is None, the method has its own."""
+def _options(title: str, defaults: Mapping[str, Any], **options: tuple[Any, str]) -> type[Any]:
+    """A dataclass of options: name -> type and help. Where there is no default, the method has its own."""
     entries = [
-        (name, kind, field(default=default, metadata={"help": text})) for name, (kind, default, text) in options.items()
+        (name, kind if name in defaults else kind | None, _option(text, defaults.get(name)))
+        for name, (kind, text) in options.items()
     ]
     return dataclasses.make_dataclass("Options", entries, namespace={"_argument_group_name": title})
 
 
 TermOptions = _options(
     "methods that look for terms",
-    attribute=(str, "gender", "Attribute: a name, or a JSON file of yours (see below)."),
+    {"attribute": "gender", "quality": True, "keep_rejected": False},
+    attribute=(str, "Attribute: a name, or a JSON file of yours (see below)."),
     names=(
-        str | None,
-        None,
+        str,
         f"Treat given names too: `{BUILT_IN}`, a CSV file with source and date, or `{NO_NAMES}`; default: "
         f"`{NO_NAMES}`.",
     ),
-    target=(str | None, None, "Group to write; needed with more than two groups."),
-    label_column=(str | None, None, "Column of the labels."),
-    on_label=(str | None, None, "Where the label names a group: refuse (default), mark or swap."),
-    tagger=(str | None, None, "spaCy model that settles pronouns."),
-    quality=(bool, True, "Judge swaps (columns confidence and rejected_reason), and do not use those judged bad."),
-    keep_rejected=(bool, False, "Use the swaps that were judged bad all the same."),
-    probability=(float | None, None, "Of a substitution (cds); default 0.5."),
-    pronouns=(str | None, None, "Neutral pronoun (neutralize), for example xe."),
-    reflexive=(str | None, None, "Neutral reflexive pronoun, such as themself."),
-    prefix=(str | None, None, "Put before the names of the added columns (variants)."),
-    placeholder=(str | None, None, "What stands for a removed term (remove)."),
+    target=(str, "Group to write; needed with more than two groups."),
+    label_column=(str, "Column of the labels."),
+    on_label=(str, "Where the label names a group: refuse (default), mark or swap."),
+    tagger=(str, "spaCy model that settles pronouns."),
+    quality=(bool, "Judge swaps (columns confidence and rejected_reason), and do not use those judged bad."),
+    keep_rejected=(bool, "Use the swaps that were judged bad all the same."),
+    probability=(float, "Of a substitution (cds); default 0.5."),
+    pronouns=(str, "Neutral pronoun (neutralize), for example xe."),
+    reflexive=(str, "Neutral reflexive pronoun, such as themself."),
+    prefix=(str, "Put before the names of the added columns (variants)."),
+    placeholder=(str, "What stands for a removed term (remove)."),
 )
 RefineOptions = _options(
     "bias score, and methods that choose rows",
+    {},
     direction=(
-        str | None,
-        None,
+        str,
         "direction.json of an earlier run: score along the same direction. Default: one is made of --pairs.",
     ),
     pairs=(
-        str | None,
-        None,
+        str,
         "What the direction is made of: paper or extended (lists of word pairs), or a file with a column "
         "of texts for each group. Default: paper for word vectors, for other models sentences of this package.",
     ),
     form=(
-        str | None,
-        None,
+        str,
         "Score the texts raw, or neutral: rewritten first so that they name no group. Default: raw for "
         "word vectors, neutral for other models.",
     ),
-    importance=(str | None, None, "Weight of a word: max or mean. Default: as the model pools."),
+    importance=(str, "Weight of a word: max or mean. Default: as the model pools."),
     direction_cache=(
-        bool | None,
-        None,
+        bool,
         "Keep the direction in HF_HOME/hf_fairness/directions, by the content of the model, and take it from there. "
         "Default: true.",
     ),
     distill=(
-        int | None,
-        None,
+        int,
         "Score so many texts with the model, make a table of their words, and score all texts by the table: fast and "
         f"rough (see BiasTable). The table is written as {TABLE}.",
     ),
-    distilled=(str | None, None, f"{TABLE} of an earlier run: score by it, without a model."),
+    distilled=(str, f"{TABLE} of an earlier run: score by it, without a model."),
     score_column=(
-        list[str] | None,
-        None,
+        list[str],
         "Columns of scores that are there, such as those of `score` that end in _bias_absolute; without "
         "them --model_name_or_path scores the texts.",
     ),
-    percentile=(float | None, None, "Rows with a bias score above this percentile are chosen; in [1, 100)."),
-    sampling=(str | None, None, "down (default) or up (balance)."),
-    group_column=(str | None, None, "Column of the groups (balance)."),
-    within=(str | None, None, "Balance within each value of this column."),
+    percentile=(float, "Rows with a bias score above this percentile are chosen; in [1, 100)."),
+    sampling=(str, "down (default) or up (balance)."),
+    group_column=(str, "Column of the groups (balance)."),
+    within=(str, "Balance within each value of this column."),
 )
 ModelOptions = _options(
     "methods that draw words or ask a model",
-    rate=(float | None, None, "Share of the words to replace; default 0.15."),
-    top_k=(int | None, None, "Likeliest words to draw from (mlm); default 5."),
-    labels=(list[str] | None, None, "Labels whose rows are swapped (text-swap)."),
-    wordnet=(str | None, None, "Folder of WordNet's files; default: that of nltk."),
-    protect=(str | None, None, "Attribute whose terms are not replaced."),
-    model_name_or_path=(str | None, None, "Model: Hub id or folder."),
-    forward_model=(str | None, None, "Model into the other language (paraphrase)."),
-    backward_model=(str | None, None, "Model back (paraphrase)."),
-    num_beams=(int | None, None, "Width of the beam search; default 1."),
-    base_url=(str | None, None, "Address of a chat-completions server (llm)."),
-    prompt=(str | None, None, "JSON file of a prompt (llm)."),
-    cache_dir=(str | None, None, "Folder of finished rewrites (llm): a run that was stopped goes on from them."),
+    {},
+    rate=(float, "Share of the words to replace; default 0.15."),
+    top_k=(int, "Likeliest words to draw from (mlm); default 5."),
+    labels=(list[str], "Labels whose rows are swapped (text-swap)."),
+    wordnet=(str, "Folder of WordNet's files; default: that of nltk."),
+    protect=(str, "Attribute whose terms are not replaced."),
+    model_name_or_path=(str, "Model: Hub id or folder."),
+    forward_model=(str, "Model into the other language (paraphrase)."),
+    backward_model=(str, "Model back (paraphrase)."),
+    num_beams=(int, "Width of the beam search; default 1."),
+    base_url=(str, "Address of a chat-completions server (llm)."),
+    prompt=(str, "JSON file of a prompt (llm)."),
+    cache_dir=(str, "Folder of finished rewrites (llm): a run that was stopped goes on from them."),
 )
 
 
@@ -685,41 +684,35 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}.{did_you_mean(name, METHODS)} Methods: {', '.join(METHODS)}.")
     method = METHODS[name]
-    given = {item: getattr(group, item.name) for group in groups for item in fields(group)}
-    foreign = [each.name for each, value in given.items() if each.name not in method.options and value != each.default]
-    takers = {option: [other for other, each in METHODS.items() if option in each.options] for option in foreign}
-    taken = {item: value for item, value in given.items() if item.name in method.options}
-    found = {item.name: value for item, value in taken.items() if value is not None or item.default is not None}
+    defaults = {item.name: item.default for group in groups for item in fields(group)}
+    given = {option: getattr(group, option) for group in groups for option in vars(group)}
+    given |= {"batch_size": arguments.batch_size, "device": arguments.device}
+    found = {
+        option: value
+        for option, value in given.items()
+        if option in method.options and not (value is None and defaults.get(option) is None)
+    }
+    foreign = next((each for each, of in defaults.items() if each not in method.options and given[each] != of), "")
+    takers = [other for other, each in METHODS.items() if foreign in each.options]
     missing = [f"--{option}" for option in method.required if option not in found]
     if method.one_of and not set(method.one_of) & set(found):
         missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))
-    scoring = [f"--{option}" for option in (*SCORE, *DISTILL) if option in found]
+    scoring = [f"--{option}" for option in (*SCORE, *DISTILL) if option in found and option != "distilled"]
     sharded, on_ray = arguments.num_shards is not None, arguments.engine == RAY
+    instead = "; score in shards (--method score), then choose once on that folder (--score_column)"
     refuse_any(
         {
-            **{
-                f"Method {name} has no option --{option}; it belongs to {', '.join(others)}.": True
-                for option, others in takers.items()
-            },
+            f"Method {name} has no option --{foreign}; it belongs to {', '.join(takers)}.": foreign,
             f"Method {name} needs {' and '.join(missing)}.": missing,
-            "--distilled scores without a model: leave out "
-            f"{', '.join(each for each in scoring if each != '--distilled')}, or the table.": (
-                "distilled" in found and scoring != ["--distilled"]
+            f"--distilled scores without a model: leave out {', '.join(scoring)}, or the table.": (
+                "distilled" in found and scoring
             ),
-            "--distill makes a table of a model: name it with --model_name_or_path.": (
-                "distill" in found and "model_name_or_path" not in found
-            ),
-            f"--score_column names ready scores: leave out {', '.join(scoring)}, or score anew without it.": (
-                "score_column" in found and scoring
-            ),
+            f"--score_column names ready scores: leave out {', '.join(scoring) or '--distilled'}, or score anew "
+            "without it.": "score_column" in found and (scoring or "distilled" in found),
             "--distill makes one table of texts of the whole data set, so no shard can: distill it once on a part, and "
             f"score the shards with --distilled {TABLE}.": "distill" in found and (sharded or on_ray),
             f"Method {name} chooses among all rows, so no shard can run it: leave out --num_shards and --shard_index"
-            + (
-                "; score in shards (--method score), then choose once on that folder (--score_column)."
-                if "score_column" in method.options
-                else "."
-            ): sharded and method.choose,
+            f"{instead if 'score_column' in method.options else ''}.": sharded and method.choose,
             f"Method {name} with these options opens no model: leave out --num_gpus.": (
                 arguments.num_gpus and not opens_model(found)
             ),
@@ -728,8 +721,7 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
             ),
         }
     )
-    own = {option: getattr(arguments, option) for option in ("batch_size", "device") if option in method.options}
-    return found | {option: value for option, value in own.items() if value is not None}
+    return found
 
 
 def opens_model(options: Iterable[str]) -> bool:

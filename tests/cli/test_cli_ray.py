@@ -427,7 +427,7 @@ def test_without_ray_the_extra_is_named(write, augment, monkeypatch):
 
 def test_how_rows_are_made_is_no_part_of_the_plan(tmp_path):
     """What was finished in batches of another size, on another device or by more workers counts."""
-    from hf_fairness.cli.augment_methods import AugmentArguments
+    from hf_fairness.cli.augment_methods import AugmentArguments, Job
     from hf_fairness.cli.augment_ray import _plan
 
     (tmp_path / "a.parquet").write_bytes(b"rows")
@@ -435,7 +435,7 @@ def test_how_rows_are_made_is_no_part_of_the_plan(tmp_path):
 
     def plan(files=("a.parquet",), options=None, **more) -> dict:
         files = [str(tmp_path / file) if "://" not in file else file for file in files]
-        return _plan(AugmentArguments(**given, **more), {"model_name_or_path": "m", **(options or {})}, files)
+        return _plan(Job(AugmentArguments(**given, **more), {"model_name_or_path": "m", **(options or {})}), files)
 
     how = {"batch_size": 7, "device": "cpu", "cache_dir": "c", "concurrency": 3}
     assert plan(options=how, num_proc=3, batch_size=7, card_examples=True, num_gpus=0.5) == plan()
