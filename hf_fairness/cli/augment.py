@@ -13,6 +13,7 @@ from hf_fairness.cli.augment_counts import fill, told_counts
 from hf_fairness.cli.augment_methods import (
     COMMON,
     DIRECTION,
+    LIMITS,
     METHODS,
     OPTIONS,
     RAY,
@@ -210,8 +211,8 @@ def _card(job: Job, counts: Mapping[str, Any], told: Mapping[str, Any]) -> Any:
             attribute=attribute,
             names=names,
             reference=job.method.source(),
-            example=told["example"] if arguments.card_examples else {},
-            limits=(*job.method.limits, *_on_rejected(job)),
+            example=dict(told["example"]) if arguments.card_examples else {},
+            limits=[*(LIMITS.get(limit, limit) for limit in job.method.limits), *_on_rejected(job)],
             licence=arguments.license,
             versions=package_versions(_PACKAGES),
             repo_id=job.repository or "",
@@ -229,17 +230,16 @@ def _stated(job: Job) -> dict[str, Any]:
 
 def _on_rejected(job: Job) -> list[str]:
     """What the card must say of rewrites that were judged bad."""
-    if not job.options.get("quality", True):
-        return ["Nothing judged the swaps: broken ones are among them."]
-    if "keep_rejected" in job.options and not job.options["keep_rejected"]:
-        place = "no row was added for it" if job.method.added else "the text itself stands in its place"
-        return [
-            f"A counterfactual that was judged bad was not used: {place}. The column rejected_reason says why, on the "
-            "row of the text, and missing where there is no text; in all other rows it is empty."
-        ]
-    if "keep_rejected" not in job.options and "base_url" not in job.method.options:
-        return []
-    return [
+    judged = job.options.get("quality", True)
+    kept = job.options.get("keep_rejected", "base_url" in job.method.options)  # a chat model has nothing in their place
+    place = "no row was added for it" if job.method.added else "the text itself stands in its place"
+    said = {
+        "Nothing judged the swaps: broken ones are among them.": not judged,
+        f"A counterfactual that was judged bad was not used: {place}. The column rejected_reason says why, on the row "
+        "of the text, and missing where there is no text; in all other rows it is empty.": (
+            judged and not kept and "keep_rejected" in job.options
+        ),
         "Rewrites that were judged bad are among the rows. This leaves them out: "
-        "dataset.filter(lambda row: row['rejected_reason'] in ('', 'missing'))"
-    ]
+        "dataset.filter(lambda row: row['rejected_reason'] in ('', 'missing'))": judged and kept,
+    }
+    return [text for text, holds in said.items() if holds]

@@ -12,10 +12,11 @@ from hf_fairness.attributes.model import GROUPS_COLUMN
 from hf_fairness.maps import MISSING
 from hf_fairness.refine.counterfactuals import SOURCE
 from hf_fairness.sources import columns_of_texts
-from hf_fairness.utils import is_missing, warned_elsewhere
+from hf_fairness.utils import warned_elsewhere
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from pandas import DataFrame
 
     from hf_fairness.cli.augment_methods import Job
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _TOLD = 10
 #: Keys of what is counted by reason and by phrase.
 _BECAUSE, _LEFT = "rejected because", "left as idioms, things or names"
-#: Longest text of an example.
-_EXAMPLE = 400
+#: Longest text of an example, and ends of the names of columns that say something of a text and hold none.
+_EXAMPLE, _ABOUT = 400, ("edits", "rejected_reason", "augmentation", GROUPS_COLUMN)
 #: What is counted of the terms of a column, and its key in a summary.
 _TERMS = {
     "with terms": "with_terms",
@@ -51,8 +52,9 @@ def fill(
         first: number of the first row in the whole data set.
 
     Returns:
-        ``tally``: what was counted, in the order to show, in whole numbers that add up over parts of a data set;
-        ``example``: one row before and after, empty where no row was rewritten; ``facts``: what else there is to tell.
+        ``tally``: what was counted, in the order to show, in whole numbers that add up over parts of a data set.
+        ``example``: name and text of what one row held before and after; empty where none was rewritten. ``facts``:
+        what else there is to tell.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     before = _usage(job)
@@ -75,15 +77,17 @@ def outcome(job: Job, result: Dataset, first: int) -> dict[str, Any]:
     """Count what a method did, and choose an example; see :func:`fill`."""
     method, n_in, n_out = job.method, len(job.rows), len(result)
     new = _rewritten(job, result)
-    counts: dict[str, Any] = {"rows in": n_in, "rows without a text": sum(_lacking(job.rows, job.columns))}
+    lacking = int(_texts(job.rows, job.columns).isna().any(axis=1).sum())
+    counts: dict[str, Any] = {"rows in": n_in, "rows without a text": lacking}
     judged = "rejected_reason" in result.column_names
     reasons: Sequence[str] = result["rejected_reason"][:] if judged else [""] * n_out
     if judged:
         # Judged are the rows with a new text, and those whose new text is not used; by a model all that have a text.
         kinds = Counter(re.split(r":|\(", reason)[0].strip() for reason in reasons if reason not in ("", MISSING))
-        pairs = zip(new, reasons, strict=True)
-        n_judged = sum(reason != MISSING and bool(method.marked or row or reason) for row, reason in pairs)
-        counts |= {"rows judged": n_judged, "rejected": kinds.total(), _BECAUSE: dict(kinds)}
+        counts["rows judged"] = sum(
+            reason != MISSING and bool(method.marked or row or reason) for row, reason in zip(new, reasons, strict=True)
+        )
+        counts |= {"rejected": kinds.total(), _BECAUSE: dict(kinds)}
     if method.suffix or method.marked:
         counts["rows changed"] = sum(new)
     n_added = sum(new) if method.added else max(0, n_out - n_in)
@@ -91,21 +95,19 @@ def outcome(job: Job, result: Dataset, first: int) -> dict[str, Any]:
     if "attribute" in job.options:
         counts |= {f"texts in {column}": _terms(job, column) for column in job.columns}
     place = next((place for place, reason in enumerate(reasons) if new[place] and not reason), None)
-    return {"tally": counts, "example": {} if place is None else _example(job, result, place, new, first)}
+    return {"tally": counts, "example": [] if place is None else _example(job, result, place, new, first)}
 
 
-def _lacking(rows: Dataset, columns: Sequence[str]) -> list[bool]:
-    """Which rows lack a text."""
-    return [any(map(is_missing, texts)) for texts in zip(*(rows[name][:] for name in columns), strict=True)]
+def _texts(rows: Dataset, columns: Sequence[str], suffix: str = "") -> DataFrame:
+    return rows.select_columns([f"{name}{suffix}" for name in columns]).to_pandas()
 
 
 def _rewritten(job: Job, result: Dataset) -> list[bool]:
     """Which rows of the result have a new text."""
     method = job.method
     if method.suffix:
-        texts, new = (zip(*(result[name + end][:] for name in job.columns), strict=True) for end in ("", method.suffix))
-        lacking = _lacking(result, job.columns)
-        return [not gone and old != now for gone, old, now in zip(lacking, texts, new, strict=True)]
+        old, new = (_texts(result, job.columns, end) for end in ("", method.suffix))
+        return list((old.to_numpy() != new.to_numpy()).any(axis=1) & old.notna().all(axis=1))
     marked = f"{job.options.get('prefix', '')}{method.marked}" if method.marked else method.added
     return [False] * len(result) if marked is None else list(map(bool, result[marked][:]))
 
@@ -119,23 +121,18 @@ def _terms(job: Job, column: str) -> dict[str, Any]:
     return {words: found[key] for words, key in _TERMS.items()}
 
 
-def _example(job: Job, rows: Dataset, place: int, new: Sequence[bool], first: int) -> dict[str, str]:
-    """A row before and after."""
-    before = after = rows[place]
-    if job.method.marked:
-        added = [name for name in columns_of_texts(rows) if name not in job.rows.column_names]
-        versions = [name for name in added if not name.endswith(("edits", "rejected_reason", GROUPS_COLUMN))]
-        return {name: _short(after[name]) for name in (*job.columns, *versions)}
+def _example(job: Job, rows: Dataset, place: int, new: Sequence[bool], first: int) -> list[tuple[str, str]]:
+    """A row before, and its texts that are other ones after."""
+    after, source = rows[place], place
     if SOURCE in after and SOURCE not in job.rows.column_names:
-        before = job.rows[after[SOURCE] - first]
+        source = after[SOURCE] - first
     elif job.method.added:  # it stands behind the row that it was made of
-        before = rows[next(i for i in range(place, -1, -1) if not new[i])]
-    sides = (("before", before, ""), ("after", after, job.method.suffix or ""))
-    return {f"{name} {side}": _short(row[name + end]) for side, row, end in sides for name in job.columns}
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]} ..."
+        source = place - sum(new[: place + 1])
+    before = job.rows[source]
+    changed = [name for name in columns_of_texts(rows) if after[name] != before.get(name) and not name.endswith(_ABOUT)]
+    shown = [(f"{name} before", before[name]) for name in job.columns]
+    shown += [(f"{name} after", after[name]) for name in changed]
+    return [(name, text[:_EXAMPLE] + " ..." * (len(text) > _EXAMPLE)) for name, text in shown]
 
 
 def told_counts(tally: Mapping[str, Any]) -> dict[str, Any]:

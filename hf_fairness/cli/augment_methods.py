@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -49,6 +49,11 @@ _ARGUMENTS = {
     "backward_model": "backward",
     "sampling": "method",
 }
+#: Options in the place of a model, and what to do about options of one beside them.
+_READY = {
+    "distilled": "scores without a model: leave out {}, or the table",
+    "score_column": "names ready scores: leave out {}, or score anew without it",
+}
 #: What makes the argument of the word that is given for it.
 _READERS = {
     "names": "hf_fairness.attributes.names:names_option",
@@ -68,13 +73,12 @@ class Method:
         make: makes what the rows are mapped by; None where they stay as they are.
         options: names of the options that it takes.
         choose: where the whole corpus decides: the arguments of the function, beside the rows as they were mapped.
-        required: those of the options that must be given.
-        one_of: options of which one must be given, with what each is in words.
+        required: options that must be given, one of each mapping, with what it is in words.
         n_columns: number of text columns; None means any.
         batch_size: rows per call unless told otherwise.
         added: column that marks the rows that were added.
         marked: column that marks the rows that were rewritten.
-        limits: what the card must say of it.
+        limits: what the card must say of it: a word of :data:`LIMITS`, or a text.
     """
 
     summary: str
@@ -82,8 +86,7 @@ class Method:
     make: Callable[[Job], Any] | None
     options: tuple[str, ...] = ()
     choose: Callable[[Job], dict[str, Any]] | None = None
-    required: tuple[str, ...] = ()
-    one_of: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[Mapping[str, str], ...] = ()
     n_columns: int | None = None
     batch_size: int = 1000
     added: str | None = None
@@ -98,11 +101,6 @@ class Method:
     def suffix(self) -> str:
         """Of the columns with the new texts, where these stand beside the old ones."""
         return getattr(self.load(), "suffix", "")
-
-    @property
-    def parallel(self) -> bool:
-        """Whether it may run in several processes: none opens a model of its own."""
-        return {"model_name_or_path", "forward_model"}.isdisjoint(self.options)
 
     def source(self) -> str:
         """The papers that the docstring of the class or function names."""
@@ -236,7 +234,6 @@ def scored(job: Job) -> Any:
         check_percentile(job.options["percentile"], "augment")  # before the long part
     if "score_column" in job.options:
         return None
-    texts = _some_texts(job) if "distill" in job.options else []
     options = job.chosen("attribute", *SCORE, "distilled")
     if "pairs" in options:
         options["pairs"] = _pairs(options["pairs"], options["attribute"])
@@ -244,29 +241,24 @@ def scored(job: Job) -> Any:
     if table is None:
         score = BiasScore(job.columns, options.pop("model"), **options)
         job.files[DIRECTION] = score.direction.save
-        if not texts:
+        if "distill" not in job.options:
             return score
-        table = BiasTable.from_encoder(score.scorer, texts)
+        table = BiasTable.from_encoder(score.scorer, _some_texts(job))
         job.files[TABLE] = table.save
-    wanted = load_attribute(options["attribute"]).name
-    if table.card["attribute"] != wanted:
-        raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of {wanted!r}.")
+    if table.card["attribute"] != load_attribute(options["attribute"]).name:
+        raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of the --attribute.")
     job.facts["distilled"] = partial(_looked_up, columns=job.columns, table=table)
     return DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing)
 
 
 def _some_texts(job: Job) -> list[str]:
     """Texts to make a table of."""
-    from hf_fairness.measure.encoder.bias_table import LEAST
     from hf_fairness.scores.statistics import generator
 
-    wanted = job.options["distill"]
-    if wanted < LEAST:
-        raise ValueError(f"--distill takes a number of texts, {LEAST} or more and better some thousands; got {wanted}.")
-    order = generator(0, "distill").permutation(len(job.rows))[:wanted].tolist()
-    rows = job.rows.select(sorted(order))
+    n = job.options["distill"]
+    rows = job.rows.select(sorted(generator(0, "distill").permutation(len(job.rows))[:n].tolist()))
     texts = [text for row in zip(*(rows[name][:] for name in job.columns), strict=True) for text in row]
-    return [text for text in texts if not is_missing(text)][:wanted] or [""]
+    return [text for text in texts if not is_missing(text)][:n]
 
 
 def _looked_up(rows: Dataset, first: int, columns: Sequence[str], table: BiasTable) -> dict[str, Any]:
@@ -301,13 +293,14 @@ def _pairs(given: str, attribute: str) -> Any:
     except (ValueError, OSError) as error:
         raise ValueError(f"--pairs takes {', '.join(LISTS)} or a file of pairs. {error}") from error
     groups, columns = load_attribute(attribute).group_names, rows.column_names
-    names = groups if {*groups} <= {*columns} else columns
-    if len(names) != 2 or not {*names} <= {*columns_of_texts(rows)}:
+    if set(groups) <= set(columns):
+        return rows.select_columns(list(groups)).to_list()
+    if len(columns) != 2 or columns_of_texts(rows) != columns:
         raise ValueError(
             f"--pairs {given} has the columns {', '.join(columns)}; expected one of texts for each group, "
             f"{' and '.join(groups)}, or two columns of texts and no more."
         )
-    return list(zip(*(rows[name][:] for name in names), strict=True))
+    return list(zip(rows[columns[0]], rows[columns[1]], strict=True))
 
 
 def above_percentile(job: Job) -> dict[str, Any]:
@@ -323,16 +316,16 @@ def by_group(job: Job) -> dict[str, Any]:
     return {**job.chosen(*job.method.options), **texts}
 
 
-_COPIED = "The added rows have the labels of their sources. Nothing checked that a label still holds."
-_GROUPS = "All terms of a text change together, whoever they speak of; words that carry a group without naming it stay."
-_UNJUDGED = "Nothing judged the added counterfactuals: broken ones may be among them."
-_MODEL = "A model chose the words: its own biases and errors are in the texts."
-_CHOSEN = "Rows were chosen by a score of one model; compare with as many rows chosen at random before you credit it."
-
-_OF_ONE_MODEL = (
-    "A score is that of one model along one direction: another model scores the same texts otherwise. direction.json "
-    "holds the direction; `--direction direction.json` scores another corpus along it."
-)
+#: What the cards of several methods say, by a word for it.
+LIMITS = {
+    "copied": "The added rows have the labels of their sources. Nothing checked that a label still holds.",
+    "groups": "All terms of a text change together, whoever they speak of; words that carry a group without naming it "
+    "stay.",
+    "unjudged": "Nothing judged the added counterfactuals: broken ones may be among them.",
+    "model": "A model chose the words: its own biases and errors are in the texts.",
+    "chosen": "Rows were chosen by a score of one model; compare with as many rows chosen at random before you credit "
+    "it.",
+}
 _BY_MODEL = {"model_name_or_path": "a model that scores the texts", "distilled": "a table made of one"}
 _BY_SCORE = {
     "model_name_or_path": _BY_MODEL["model_name_or_path"],
@@ -344,10 +337,9 @@ _COMPENSATE = Method(
     scored,
     (*SWAP, *SCORE, *DISTILL, "score_column", "percentile"),
     above_percentile,
-    required=("percentile",),
-    one_of=_BY_SCORE,
+    required=({"percentile": ""}, _BY_SCORE),
     added="counterfactual",
-    limits=(_CHOSEN, _GROUPS, _COPIED, _UNJUDGED),
+    limits=("chosen", "groups", "copied", "unjudged"),
 )
 
 #: Name -> method, in the order of the help text.
@@ -357,7 +349,7 @@ METHODS: dict[str, Method] = {
         "hf_fairness.augment:CounterfactualSwap",
         rewritten,
         (*SWAP, *JUDGE),
-        limits=(_GROUPS,),
+        limits=("groups",),
     ),
     "cda": Method(
         "add after each row with terms its counterfactual row (counterfactual data augmentation)",
@@ -365,21 +357,21 @@ METHODS: dict[str, Method] = {
         rewritten,
         (*SWAP, *JUDGE),
         added="counterfactual",
-        limits=(_GROUPS, _COPIED),
+        limits=("groups", "copied"),
     ),
     "cds": Method(
         "write the counterfactual for a text with a fixed probability (counterfactual data substitution)",
         "hf_fairness.augment:CounterfactualSubstitution",
         rewritten,
         (*SWAP, *JUDGE, "probability", "seed"),
-        limits=(_GROUPS,),
+        limits=("groups",),
     ),
     "neutralize": Method(
         "put beside each text a version that names no group",
         "hf_fairness.augment:Neutralize",
         rewritten,
         ("attribute", "names", "tagger", "pronouns", "reflexive"),
-        limits=(_GROUPS,),
+        limits=("groups",),
     ),
     "variants": Method(
         "write one version of each text per group and a neutral one, as `ccd` and `audit` read them",
@@ -388,7 +380,7 @@ METHODS: dict[str, Method] = {
         ("attribute", "names", "tagger", "prefix"),
         n_columns=1,
         marked="has_terms",
-        limits=(_GROUPS,),
+        limits=("groups",),
     ),
     "remove": Method(
         "put beside each text one without the terms (attribute blindness; seldom grammatical)",
@@ -410,8 +402,11 @@ METHODS: dict[str, Method] = {
         "hf_fairness.measure.encoder.bias_score:BiasScore",
         scored,
         ("attribute", *SCORE, *DISTILL),
-        one_of=_BY_MODEL,
-        limits=(_OF_ONE_MODEL,),
+        required=(_BY_MODEL,),
+        limits=(
+            "A score is that of one model along one direction: another model scores the same texts otherwise. "
+            "direction.json holds the direction; `--direction direction.json` scores another corpus along it.",
+        ),
     ),
     "subtract": Method(
         "leave out the rows with the highest bias score",
@@ -419,9 +414,8 @@ METHODS: dict[str, Method] = {
         scored,
         ("attribute", *SCORE, *DISTILL, "score_column", "percentile"),
         above_percentile,
-        required=("percentile",),
-        one_of=_BY_SCORE,
-        limits=(_CHOSEN,),
+        required=({"percentile": ""}, _BY_SCORE),
+        limits=("chosen",),
     ),
     "compensate": _COMPENSATE,
     "replace": dataclasses.replace(
@@ -436,7 +430,7 @@ METHODS: dict[str, Method] = {
         ("label_column", "labels"),
         n_columns=2,
         added="augmented",
-        limits=(_COPIED, "Entailment holds in one direction only."),
+        limits=("copied", "Entailment holds in one direction only."),
     ),
     "synonyms": Method(
         "add after each row one with synonyms of WordNet",
@@ -445,45 +439,43 @@ METHODS: dict[str, Method] = {
         ("rate", "seed", "wordnet", "protect"),
         n_columns=1,
         added="augmented",
-        limits=(_COPIED,),
+        limits=("copied",),
     ),
     "mlm": Method(
         "add after each row one with words that a masked language model fills in",
         "hf_fairness.augment.nlu:MaskedSubstitution",
         rewritten,
         ("model_name_or_path", "rate", "top_k", "seed", "protect", "batch_size", "device"),
-        required=("model_name_or_path",),
+        required=({"model_name_or_path": ""},),
         n_columns=1,
         added="augmented",
-        limits=(_COPIED, _MODEL),
+        limits=("copied", "model"),
     ),
     "paraphrase": Method(
         "add after each row one translated into another language and back",
         "hf_fairness.augment.nlu:Paraphrase",
         rewritten,
         ("forward_model", "backward_model", "num_beams", "batch_size", "device"),
-        required=("forward_model", "backward_model"),
+        required=({"forward_model": ""}, {"backward_model": ""}),
         n_columns=1,
         added="augmented",
-        limits=(_COPIED, _MODEL),
+        limits=("copied", "model"),
     ),
     "llm": Method(
         "ask a chat model for one version of each text per group and a neutral one",
         "hf_fairness.generation:LLMGroupVariants",
         asked,
         ("attribute", "model_name_or_path", "base_url", "prompt", "cache_dir", *LLM),
-        one_of={"model_name_or_path": "a chat model", "base_url": "a server"},
+        required=({"model_name_or_path": "a chat model", "base_url": "a server"},),
         n_columns=1,
         batch_size=64,
         marked="has_terms",
-        limits=(_MODEL, "Of each version only the count of group terms and the share of kept words were checked."),
+        limits=(
+            "model",
+            "Of each version only the count of group terms and the share of kept words were checked.",
+        ),
     ),
 }
-
-
-def _option(text: str, default: Any = None) -> Any:
-    """A field of a dataclass of options."""
-    return field(default=default, metadata={"help": text})
 
 
 @dataclass(kw_only=True)
@@ -495,12 +487,14 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         "shard_index": (0, 99_998),
         "num_gpus": (0, 1_024),
         "rows_per_file": (1, 1_000_000_000),
-        "distill": (1, 1_000_000_000),
+        "distill": (200, 1_000_000_000),  # a table is made of no fewer
     }
 
-    dataset: str = _option("csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`.", MISSING)
-    method: str = _option("What to do; the methods are listed below.", MISSING)
-    output_dir: str = _option("Folder to write.", MISSING)
+    dataset: str = field(
+        metadata={"help": "csv, tsv, json, jsonl, parquet or text file, saved folder, Hub id, or `demo`."}
+    )
+    method: str = field(metadata={"help": "What to do; the methods are listed below."})
+    output_dir: str = field(metadata={"help": "Folder to write."})
     text_column: list[str] | None = field(
         default=None,
         metadata={
@@ -508,30 +502,53 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
             "or the only text column."
         },
     )
-    on_missing: str = _option("Rows that lack a text: skip lets them pass and counts them, error refuses them.", "skip")
-    num_proc: int | None = _option("Processes; with --engine ray its workers, default: as many as there is room for.")
-    batch_size: int | None = _option("Rows per batch; default: 1000, with a model 32.")
-    engine: str = _option(
-        "datasets: this machine. ray: the workers of a Ray cluster (extra ray), file by file; the same command again "
-        "goes on with the files that lack. All workers must see the folders.",
-        ENGINES[0],
+    on_missing: str = field(
+        default="skip",
+        metadata={"help": "Rows that lack a text: skip lets them pass and counts them, error refuses them."},
     )
-    ray_address: str | None = _option(
-        "Ray cluster: auto for the one that runs here, or HOST:PORT; default: RAY_ADDRESS, else one is started on this "
-        "machine for this run."
+    num_proc: int | None = field(
+        default=None,
+        metadata={"help": "Processes; with --engine ray its workers, default: as many as there is room for."},
     )
-    num_gpus: float | None = _option("GPUs of each Ray worker that opens a model, such as 1 or 0.5; default: none.")
-    rows_per_file: int | None = _option(
-        "Most rows of a file that --engine ray writes, and of those that a worker has in memory. Default: about 64 "
-        "files, of 10,000 to 100,000 rows, with a model 500 to 50,000."
+    batch_size: int | None = field(default=None, metadata={"help": "Rows per batch; default: 1000, with a model 32."})
+    engine: str = field(
+        default=ENGINES[0],
+        metadata={
+            "help": "datasets: this machine. ray: the workers of a Ray cluster (extra ray), file by file; the same "
+            "command again goes on with the files that lack. All workers must see the folders."
+        },
     )
-    num_shards: int | None = _option(
-        "Write the data set in so many runs, each with its --shard_index (Slurm arrays); the last one writes the card, "
-        "and a run that is done does nothing when it is started again."
+    ray_address: str | None = field(
+        default=None,
+        metadata={
+            "help": "Ray cluster: auto for the one that runs here, or HOST:PORT; default: RAY_ADDRESS, else one is "
+            "started on this machine for this run."
+        },
     )
-    shard_index: int | None = _option("Which of the --num_shards this is, from 0 on.")
-    card_examples: bool = _option("Show one row, before and after, word for word in the card.", False)
-    license: str | None = _option("Licence of the result for its card, such as cc-by-4.0.")
+    num_gpus: float | None = field(
+        default=None, metadata={"help": "GPUs of each Ray worker that opens a model, such as 1 or 0.5; default: none."}
+    )
+    rows_per_file: int | None = field(
+        default=None,
+        metadata={
+            "help": "Most rows of a file that --engine ray writes, and of those that a worker has in memory. Default: "
+            "about 64 files, of 10,000 to 100,000 rows, with a model 500 to 50,000."
+        },
+    )
+    num_shards: int | None = field(
+        default=None,
+        metadata={
+            "help": "Write the data set in so many runs, each with its --shard_index (Slurm arrays); the last one "
+            "writes the card, and a run that is done does nothing when it is started again."
+        },
+    )
+    shard_index: int | None = field(default=None, metadata={"help": "Which of the --num_shards this is, from 0 on."})
+    card_examples: bool = field(
+        default=False, metadata={"help": "Show one row, before and after, word for word in the card."}
+    )
+    license: str | None = field(
+        default=None, metadata={"help": "Licence of the result for its card, such as cc-by-4.0."}
+    )
 
     def __post_init__(self) -> None:
         """Check what can be checked without reading anything.
@@ -564,13 +581,14 @@ class AugmentArguments(DataArguments, DeviceArguments, HubDatasetOptions):
         return re.split(r"\W", self.dataset_split)[0] or "train"
 
 
-def _options(title: str, defaults: Mapping[str, Any], **options: tuple[Any, str]) -> type[Any]:
+def _options(title: str, defaults: Mapping[str, Any], *bases: type[Any], **options: tuple[Any, str]) -> type[Any]:
     """A dataclass of options: name -> type and help. Where there is no default, the method has its own."""
     entries = [
-        (name, kind if name in defaults else kind | None, _option(text, defaults.get(name)))
+        (name, kind if name in defaults else kind | None, field(default=defaults.get(name), metadata={"help": text}))
         for name, (kind, text) in options.items()
     ]
-    return dataclasses.make_dataclass("Options", entries, namespace={"_argument_group_name": title})
+    named = {"_argument_group_name": title}
+    return dataclasses.make_dataclass("Options", entries, bases=bases, namespace=named, frozen=True)
 
 
 TermOptions = _options(
@@ -651,14 +669,12 @@ ModelOptions = _options(
 )
 
 
-@dataclass(frozen=True)
-class LLMOptions(LLMConfig):
-    """How a chat model is asked, and the seed of every method."""
-
-    _argument_group_name = "draws, and requests to a chat model"
-
-    seed: int = field(default=0, metadata={"help": "Seed of every draw, and sent to the server (llm)."})
-
+LLMOptions = _options(
+    "draws, and requests to a chat model",
+    {"seed": 0},
+    LLMConfig,
+    seed=(int, "Seed of every draw, and sent to the server (llm)."),
+)
 
 #: Settings of requests that `--help` shows; `--help-all` shows the rest.
 COMMON = ("temperature", "max_tokens", "concurrency", "requests_per_minute", "token_env")
@@ -685,30 +701,28 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         raise ValueError(f"Unknown method {name!r}.{did_you_mean(name, METHODS)} Methods: {', '.join(METHODS)}.")
     method = METHODS[name]
     defaults = {item.name: item.default for group in groups for item in fields(group)}
-    given = {option: getattr(group, option) for group in groups for option in vars(group)}
-    given |= {"batch_size": arguments.batch_size, "device": arguments.device}
+    given = {option: value for group in groups for option, value in vars(group).items()}
     found = {
         option: value
         for option, value in given.items()
-        if option in method.options and not (value is None and defaults.get(option) is None)
+        if option in method.options and (value is not None or defaults[option] is not None)
     }
-    foreign = next((each for each, of in defaults.items() if each not in method.options and given[each] != of), "")
+    foreign = next((name for name in given if name not in method.options and given[name] != defaults[name]), "")
     takers = [other for other, each in METHODS.items() if foreign in each.options]
-    missing = [f"--{option}" for option in method.required if option not in found]
-    if method.one_of and not set(method.one_of) & set(found):
-        missing.append(" or ".join(f"--{option} ({words})" for option, words in method.one_of.items()))
-    scoring = [f"--{option}" for option in (*SCORE, *DISTILL) if option in found and option != "distilled"]
+    missing = [
+        " or ".join(f"--{option} ({words})" if words else f"--{option}" for option, words in each.items())
+        for each in method.required
+        if found.keys().isdisjoint(each)
+    ]
+    ready = next((option for option in _READY if option in found), "")
+    others = [f"--{option}" for option in (*SCORE, *DISTILL, "score_column") if option in found and option != ready]
     sharded, on_ray = arguments.num_shards is not None, arguments.engine == RAY
     instead = "; score in shards (--method score), then choose once on that folder (--score_column)"
     refuse_any(
         {
             f"Method {name} has no option --{foreign}; it belongs to {', '.join(takers)}.": foreign,
             f"Method {name} needs {' and '.join(missing)}.": missing,
-            f"--distilled scores without a model: leave out {', '.join(scoring)}, or the table.": (
-                "distilled" in found and scoring
-            ),
-            f"--score_column names ready scores: leave out {', '.join(scoring) or '--distilled'}, or score anew "
-            "without it.": "score_column" in found and (scoring or "distilled" in found),
+            f"--{ready} {_READY.get(ready, '').format(', '.join(others))}.": ready and others,
             "--distill makes one table of texts of the whole data set, so no shard can: distill it once on a part, and "
             f"score the shards with --distilled {TABLE}.": "distill" in found and (sharded or on_ray),
             f"Method {name} chooses among all rows, so no shard can run it: leave out --num_shards and --shard_index"
@@ -717,11 +731,12 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
                 arguments.num_gpus and not opens_model(found)
             ),
             f"Method {name} runs in one process: leave out --num_proc.": (
-                not method.parallel and (arguments.num_proc or 1) > 1 and not on_ray
+                opens_model({*method.options} - {"tagger"}) and (arguments.num_proc or 1) > 1 and not on_ray
             ),
         }
     )
-    return found
+    own = {"batch_size": arguments.batch_size, "device": arguments.device}
+    return found | {option: value for option, value in own.items() if option in method.options and value is not None}
 
 
 def opens_model(options: Iterable[str]) -> bool:

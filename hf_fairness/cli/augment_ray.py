@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,11 +155,9 @@ def corpus(
 
     parquet = files if kind == "parquet" else [str(state / "source" / f"{i:05d}.parquet") for i in range(len(files))]
     described = engine.tell(_described, list(zip(files, parquet, strict=True)))
-    columns: dict[str, str] = {}
-    for file, (schema, _) in zip(files, described, strict=True):
-        columns.setdefault(", ".join(f"{field.name} {field.type}" for field in schema), file)
-    if len(columns) > 1:
-        listed = "; ".join(f"{file}: {names}" for names, file in columns.items())
+    kinds = [", ".join(f"{field.name} {field.type}" for field in schema) for schema, _ in described]
+    if len(by_kind := dict(zip(kinds, files, strict=True))) > 1:
+        listed = "; ".join(f"{file}: {columns}" for columns, file in by_kind.items())
         raise ValueError(f"The files differ in columns or types: {listed}. Write all with the same.")
     n, first = sum(size for _, size in described), 0
     n = min(n, arguments.max_rows or n)
@@ -268,23 +267,20 @@ class Engine:
         """
         import ray
 
-        places = ray.data.from_items(range(len(items)), override_num_blocks=len(items))
-        how: dict[str, Any] = {"batch_size": 1, "batch_format": "pyarrow"}
-        each = (function, items, str(Path.cwd()))
-        if not with_model:
-            pool = ray.data.TaskPoolStrategy(size=min(self.workers or len(items), len(items)))
-            return places.map_batches(_Each(*each).__call__, compute=pool, **how)
-        cluster = ray.cluster_resources()
-        free = cluster.get("GPU", 0) // self.num_gpus if self.num_gpus else cluster.get("CPU", 1)
-        if not free and (self.address == "local" or self.workers is None):
+        most, each = min(self.workers or len(items), len(items)), (function, items, str(Path.cwd()))
+        gpus = ray.cluster_resources().get("GPU", 0)
+        if with_model and gpus < self.num_gpus and (self.address == "local" or self.workers is None):
             raise ValueError(
-                f"--num_gpus {self.num_gpus:g}: the cluster has {cluster.get('GPU', 0):g} GPUs. Leave it out, or name "
-                "a cluster that has some with --ray_address; of one that starts machines when they are wanted say with "
-                "--num_proc how many workers it shall make room for."
+                f"--num_gpus {self.num_gpus:g}: the cluster has {gpus:g} GPUs. Leave it out, or name a cluster that "
+                "has some with --ray_address; of one that starts machines when they are wanted say with --num_proc how "
+                "many workers it shall make room for."
             )
-        pool = ray.data.ActorPoolStrategy(size=max(1, min(self.workers or int(free), len(items))))
-        gpus = {"num_gpus": self.num_gpus} if self.num_gpus else {}
-        return places.map_batches(_Each, fn_constructor_args=each, compute=pool, **gpus, **how)
+        how: dict[str, Any] = {"fn": _Each(*each).__call__, "compute": ray.data.TaskPoolStrategy(size=most)}
+        if with_model:
+            pool = ray.data.ActorPoolStrategy(min_size=1, max_size=most)
+            how = {"fn": _Each, "fn_constructor_args": each, "compute": pool, "num_gpus": self.num_gpus or None}
+        places = ray.data.from_items(range(len(items)), override_num_blocks=len(items))
+        return places.map_batches(**how, batch_size=1, batch_format="pyarrow")
 
     def tell(self, function: Callable[[Any], Any], items: Sequence[Any], *, with_model: bool = False) -> list[Any]:
         """What a function returns for each item, in their order; workers call it."""
@@ -308,8 +304,7 @@ class Engine:
             with_model: as for :meth:`table`.
         """
         lacking = [part for part in parts if not unfinished.told(part.place)]
-        one = lambda part: unfinished.write(part.place, partial(write, part=part))  # noqa: E731
-        self.tell(one, lacking, with_model=with_model)
+        self.tell(lambda part: unfinished.write(part.place, partial(write, part=part)), lacking, with_model=with_model)
         return [unfinished.told(part.place) for part in parts]
 
 
@@ -369,8 +364,7 @@ def refined(
     import ray
 
     scores = partial(row_scores, score_columns=score_columns, scores=None, what=what)
-    only = list(dict.fromkeys(score_columns))
-    ranked = engine.table(lambda part: pa.table({"score": scores(part.read(only))}), parts).sort("score")
+    ranked = engine.table(lambda part: pa.table({"score": scores(part.read(score_columns))}), parts).sort("score")
     n = parts[-1].first + parts[-1].size
     below, share = rank(n, percentile)
     around = ranked.split_at_indices([below, min(below + 2, n)])[1].take_all()
@@ -414,12 +408,9 @@ def balanced(engine: Engine, parts: Sequence[Part], *, method: str = "down", see
         return found.known, Counter({cell: len(places) for cell, places in rows_of_cells(found).items()})
 
     check_method(method)
-    known: dict[Hashable, None] = {}
-    total, before = Counter[Cell](), list[Counter[Cell]]()
-    for groups, counts in engine.tell(counted, parts):
-        known |= dict.fromkeys(groups)
-        before.append(total.copy())
-        total.update(counts)
+    told = engine.tell(counted, parts)
+    *before, total = accumulate((counts for _, counts in told), initial=Counter[Cell]())
+    known = dict.fromkeys(chain.from_iterable(groups for groups, _ in told))
     chosen = check_cells(total, sorted(known, key=str) if "group_column" in read else known, read.get("within"))
     drawn = ray.remote(draws).remote(total, chosen, method, seed)
 

@@ -59,13 +59,11 @@ class Shards(Unfinished):
 
     def finished(self) -> dict[str, Any]:
         """What the record of a finished folder holds of its shards; empty where some are missing."""
-        found: dict[str, Any] = {} if self.notes.exists() else read_json(self.record).get("shards", {})
-        return found
+        return {} if self.notes.exists() else dict(read_json(self.record).get("shards", {}))
 
     def there(self) -> dict[str, Any]:
         """The plan that the folder was begun with, or that it was finished by."""
-        plan: dict[str, Any] = self.finished().get("plan") or super().there()
-        return plan
+        return dict(self.finished().get("plan") or super().there())
 
     def begun(self) -> bool:
         """Whether a shard is there, or another run is at one."""

@@ -7,9 +7,11 @@ mix its parts with these.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +54,19 @@ class Unfinished:
         Raises:
             FileExistsError: parts of another plan.
         """
-        there, begun = self.there(), self.begun()
+        there = self.there()
         if there == self.plan:
             return
-        if there and begun and not overwrite:
-            name = next(name for name in {**there, **self.plan} if there.get(name) != self.plan.get(name))
-            state = "unfinished" if self.notes.exists() else "finished"
-            raise FileExistsError(
-                f"{self.folder} holds the {state} output of other settings, other data or another version: {name} was "
-                f"{there.get(name)!r} and is {self.plan.get(name)!r}. Choose another folder with --output_dir, or "
-                "discard what is there with --overwrite."
-            )
-        if not begun:
+        if not self.begun():
             discard(self.notes)  # nothing came of it, as where the first run was told what cannot be done
+        elif there and not overwrite:
+            name = next(name for name in {**there, **self.plan} if there.get(name) != self.plan.get(name))
+            raise FileExistsError(
+                f"{self.folder} holds the {'unfinished' if self.notes.exists() else 'finished'} output of other "
+                f"settings, other data or another version: {name} was {there.get(name)!r} and is "
+                f"{self.plan.get(name)!r}. Choose another folder with --output_dir, or discard what is there with "
+                "--overwrite."
+            )
         check()
         self.begin()
 
@@ -82,40 +84,33 @@ class Unfinished:
         note, file = read_json(self.note_of(place)), self.folder / self.file(place)
         return note if file.exists() and file.stat().st_size == note.get("bytes") else {}
 
-    def write(self, place: int, fill: Callable[[Path], Told]) -> dict[str, Any]:
+    def write(self, place: int, fill: Callable[[Path], Told]) -> None:
         """Finish a part.
 
         Args:
             place: of the part.
             fill: writes its rows into a file; returns what there is to tell, as JSON takes it.
-
-        Returns:
-            What it told.
         """
         file = self.folder / self.file(place)
         with atomic_file(file) as path:
             told = fill(path)
         note = {**told, "bytes": file.stat().st_size}
         atomic_write_text(self.note_of(place), json.dumps(note, default=str))  # the counts in their order
-        return note
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The values of a JSON file; none where it is not there, or is damaged."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found
+    with contextlib.suppress(OSError, ValueError):
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    return {}
 
 
 def as_json(values: Told) -> dict[str, Any]:
     """Values as JSON gives them back."""
-    found: dict[str, Any] = json.loads(json.dumps(values, default=str))
-    return found
+    return dict(json.loads(json.dumps(values, default=str)))
 
 
-def add_up(parts: Sequence[Told]) -> dict[str, Any]:
+def add_up(parts: Iterable[Told]) -> dict[str, Any]:
     """What several parts told as one: numbers are summed, of all else the first that is there is taken.
 
     Example:
@@ -123,12 +118,12 @@ def add_up(parts: Sequence[Told]) -> dict[str, Any]:
         {'n': 3, 'by': {'a': 2, 'b': 3}, 'of': 'x', 'cost': None}
     """
     found: dict[str, Any] = {}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        values = [part[name] for part in parts if part.get(name) not in (None, "", {})]
-        if values and isinstance(values[0], Mapping):
-            found[name] = add_up(values)
-        elif values and isinstance(values[0], (int, float)) and not isinstance(values[0], bool):
-            found[name] = sum(values)
+    for name, value in chain.from_iterable(part.items() for part in parts):
+        if isinstance(value, Mapping):
+            value = add_up([found.get(name) or {}, value])
+        elif isinstance(value, (int, float)):
+            value += found.get(name) or 0
         else:
-            found[name] = values[0] if values else next(part[name] for part in parts if name in part)
+            value = found.get(name) or value
+        found[name] = value
     return found

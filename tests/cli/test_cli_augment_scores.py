@@ -109,7 +109,7 @@ def test_a_table_is_distilled_and_scores_without_the_model(write, augment, model
         ("--distilled x.npz --form raw", "--distilled scores without a model: leave out --form"),
         ("--distilled x.npz --model_name_or_path m", "leave out --model_name_or_path, or the table"),
         ("--distill 500", "needs --model_name_or_path (a model that scores the texts) or --distilled"),
-        ("--distill 5 --model_name_or_path m", "--distill takes a number of texts, 200 or more"),
+        ("--distill 5 --model_name_or_path m", "--distill is 5, expected 200 or more"),
         ("--distill 500 --model_name_or_path m --num_shards 2 --shard_index 0", "so no shard can"),
     ],
 )
