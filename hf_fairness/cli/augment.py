@@ -28,7 +28,7 @@ from hf_fairness.cli.shards import SHARDS, Shards
 from hf_fairness.cli.unfinished import add_up, as_json
 from hf_fairness.publishing import CARD, folder_files, publish
 from hf_fairness.results import columns
-from hf_fairness.utils import package_versions, world_size
+from hf_fairness.utils import package_versions, refuse_any, world_size
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
 refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
@@ -133,15 +133,10 @@ def _show(job: Job, counts: Mapping[str, Any]) -> None:
         print(*columns([("counted", "value"), *flat_counts(counts)], left=(0,)), sep="\n")
         print(f"\n{'data':>10}  {output / 'data'}\n{'card':>10}  {output / CARD}")
     if job.repository is not None and (output / RECORD).exists():
-        published = publish(
-            {path: file for path, file in folder_files(output).items() if path != RECORD},  # it holds local paths
-            job.repository,
-            repo_type="dataset",
-            token=arguments.hub_token,
-            private=arguments.hub_private_repo,
-            message=f"Add data made with hf-fairness augment --method {arguments.method}",
-        )
-        print(published)
+        files = {path: file for path, file in folder_files(output).items() if path != RECORD}  # it holds local paths
+        how: dict[str, Any] = {"token": arguments.hub_token, "private": arguments.hub_private_repo}
+        message = f"Add data made with hf-fairness augment --method {arguments.method}"
+        print(publish(files, job.repository, repo_type="dataset", message=message, **how))
 
 
 def settings(job: Job, text_column: Sequence[str] | None) -> dict[str, Any]:
@@ -161,17 +156,19 @@ def settings(job: Job, text_column: Sequence[str] | None) -> dict[str, Any]:
 def check_output(job: Job) -> None:
     """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data."""
     output, named = Path(job.arguments.output_dir), (job.arguments.dataset, *job.options.values())
-    for source in (Path(text) for text in named if isinstance(text, str) and text):
-        if source.exists() and output.resolve() in (source.resolve(), *source.resolve().parents):
-            raise ValueError(
-                f"{source} lies in {output}, which would be replaced. Choose another folder with --output_dir."
-            )
+    sources = [Path(text) for text in named if isinstance(text, str) and text and Path(text).exists()]
+    lost = next((each for each in sources if output.resolve() in (each.resolve(), *each.resolve().parents)), None)
     inside = sorted(path.name for path in output.glob("*"))
     foreign = next((name for name in inside if name not in _WRITTEN), None)
-    if foreign is not None:
-        raise FileExistsError(f"{output} holds {foreign!r}, which is not of this command. Choose another folder.")
-    if inside and not job.arguments.overwrite:
-        raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
+    refuse_any(
+        {
+            f"{lost} lies in {output}, which would be replaced. Choose another folder with --output_dir.": lost,
+            f"{output} holds {foreign!r}, which is not of this command. Choose another folder.": foreign,
+            f"{output} is not empty. Choose another folder, or replace its content with --overwrite.": (
+                inside and not job.arguments.overwrite
+            ),
+        }
+    )
 
 
 def complete(job: Job, folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 #: Options that all swaps take, that judge them, and of requests to a chat model.
 SWAP = ("attribute", "names", "target", "label_column", "on_label", "tagger")
 JUDGE = ("quality", "keep_rejected")
-#: Options of scoring with a model, beside the attribute.
-SCORE = ("model_name_or_path", "direction", "pairs", "form", "importance", "direction_cache", "batch_size", "device")
-#: Options of a table in the place of a model: make one of so many texts, or read one.
-DISTILL = ("distill", "distilled")
+#: Options of scoring with a model, or with a table of one, beside the attribute.
+SCORE = (
+    *("model_name_or_path", "direction", "pairs", "form", "importance", "direction_cache", "batch_size", "device"),
+    *("distill", "distilled"),
+)
 #: The file of the direction that scores were measured along, and that of a distilled table.
 DIRECTION, TABLE = "direction.json", "bias_table.npz"
 #: Texts whose words are looked up to say how many the table lacks.
@@ -234,16 +235,16 @@ def scored(job: Job) -> Any:
         check_percentile(job.options["percentile"], "augment")  # before the long part
     if "score_column" in job.options:
         return None
-    options = job.chosen("attribute", *SCORE, "distilled")
+    options = job.chosen("attribute", *SCORE)
     if "pairs" in options:
         options["pairs"] = _pairs(options["pairs"], options["attribute"])
-    table = options.pop("distilled", None)
+    table, n_texts = (options.pop(name, None) for name in ("distilled", "distill"))
     if table is None:
         score = BiasScore(job.columns, options.pop("model"), **options)
         job.files[DIRECTION] = score.direction.save
-        if "distill" not in job.options:
+        if n_texts is None:
             return score
-        table = BiasTable.from_encoder(score.scorer, _some_texts(job))
+        table = BiasTable.from_encoder(score.scorer, _some_texts(job, n_texts))
         job.files[TABLE] = table.save
     if table.card["attribute"] != load_attribute(options["attribute"]).name:
         raise ValueError(f"--distilled: the table is one of {table.card['attribute']!r}, not of the --attribute.")
@@ -251,11 +252,10 @@ def scored(job: Job) -> Any:
     return DistilledBiasScore(job.columns, table, on_missing=job.arguments.on_missing)
 
 
-def _some_texts(job: Job) -> list[str]:
+def _some_texts(job: Job, n: int) -> list[str]:
     """Texts to make a table of."""
     from hf_fairness.scores.statistics import generator
 
-    n = job.options["distill"]
     rows = job.rows.select(sorted(generator(0, "distill").permutation(len(job.rows))[:n].tolist()))
     texts = [text for row in zip(*(rows[name][:] for name in job.columns), strict=True) for text in row]
     return [text for text in texts if not is_missing(text)][:n]
@@ -335,7 +335,7 @@ _COMPENSATE = Method(
     "add the counterfactual of the rows with the highest bias score",
     "hf_fairness.refine:compensate",
     scored,
-    (*SWAP, *SCORE, *DISTILL, "score_column", "percentile"),
+    (*SWAP, *SCORE, "score_column", "percentile"),
     above_percentile,
     required=({"percentile": ""}, _BY_SCORE),
     added="counterfactual",
@@ -401,7 +401,7 @@ METHODS: dict[str, Method] = {
         "put the bias score of each text beside it, for --score_column",
         "hf_fairness.measure.encoder.bias_score:BiasScore",
         scored,
-        ("attribute", *SCORE, *DISTILL),
+        ("attribute", *SCORE),
         required=(_BY_MODEL,),
         limits=(
             "A score is that of one model along one direction: another model scores the same texts otherwise. "
@@ -412,7 +412,7 @@ METHODS: dict[str, Method] = {
         "leave out the rows with the highest bias score",
         "hf_fairness.refine:subtract",
         scored,
-        ("attribute", *SCORE, *DISTILL, "score_column", "percentile"),
+        ("attribute", *SCORE, "score_column", "percentile"),
         above_percentile,
         required=({"percentile": ""}, _BY_SCORE),
         limits=("chosen",),
@@ -715,7 +715,7 @@ def chosen_options(arguments: AugmentArguments, groups: Sequence[Any]) -> dict[s
         if found.keys().isdisjoint(each)
     ]
     ready = next((option for option in _READY if option in found), "")
-    others = [f"--{option}" for option in (*SCORE, *DISTILL, "score_column") if option in found and option != ready]
+    others = [f"--{option}" for option in (*SCORE, "score_column") if option in found and option != ready]
     sharded, on_ray = arguments.num_shards is not None, arguments.engine == RAY
     instead = "; score in shards (--method score), then choose once on that folder (--score_column)"
     refuse_any(

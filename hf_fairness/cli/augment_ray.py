@@ -72,9 +72,9 @@ def on_ray(job: Job) -> dict[str, Any]:
     """
     require("ray")
     arguments, check = job.arguments, partial(check_output, job)
-    alone = "concurrency" in job.method.options  # several would each have the limits of requests to a server
     address = arguments.ray_address or os.environ.get("RAY_ADDRESS") or "local"
-    engine = Engine(arguments.num_proc or (1 if alone else None), arguments.num_gpus or 0, address)
+    alone = 1 if "concurrency" in job.method.options else None  # several would each have the limits of requests
+    engine = Engine(arguments.num_proc or alone, arguments.num_gpus or 0, address)
     with claim(arguments.output_dir) as target:
         discard(target / STATE)  # of a run that was stopped at its last step
         check()
@@ -327,8 +327,7 @@ def carry_out(engine: Engine, job: Job, parts: Sequence[Part], unfinished: Unfin
 
 def _map(path: Path, part: Part, job: Job) -> dict[str, Any]:
     """Write the rows of a part as they are mapped, before the whole corpus decides."""
-    job.mapped(part.read()).to_parquet(path)
-    return {}
+    return {"size": job.mapped(part.read()).to_parquet(path)}
 
 
 def _fill(path: Path, part: Part, job: Job, folder: Path, change: Change | None) -> dict[str, Any]:
