@@ -53,13 +53,13 @@ def setup(quick: bool) -> State:
 
 def subject(state: State) -> None:
     """The whole command, with its report."""
-    from hf_fairness.cli.audit import main
+    from hf_fairness.cli import command
 
     logging.disable(logging.INFO)
     draws = ["--n_samples", str(state.n_samples), "--n_bootstrap", str(state.n_bootstrap)]
     try:
         with tempfile.TemporaryDirectory() as out, contextlib.redirect_stdout(io.StringIO()):
-            main([state.folder, "--output_dir", out, "--use_cpu", *draws])
+            command("audit")([state.folder, "--output_dir", out, "--use_cpu", *draws])
     finally:
         logging.disable(logging.NOTSET)
 

@@ -324,16 +324,18 @@ def _nothing(*_: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A method as a command: what it says, what it is told, what it opens, what it runs.
+    """A command: what it says, what it is told, what it opens, what it runs.
 
-    ``trainers/METHOD/command.py`` holds one as ``COMMAND``; the docstring of that file, "`hf-fairness NAME`: what it
-    does.", is what `hf-fairness --help` shows. No other file names the method. Classes are named as ``module:name``
-    and imported when the command runs; so is ``run``, where nothing is to be added to the function.
+    ``trainers/METHOD/command.py`` holds that of a method as ``COMMAND``, a file of ``cli`` any other; the docstring of
+    that file, "`hf-fairness NAME`: what it does.", is what `hf-fairness --help` shows. No other file names it. Classes
+    are named as ``module:name`` and imported when the command runs; so is ``run``, where nothing is to be added to the
+    function.
 
     Attributes:
         description: first paragraph of its help text.
         arguments: dataclass of what the run is told beside the settings of the training.
-        config: dataclass of those settings.
+        config: dataclass of those settings; empty for a command that is no method: then ``run`` takes the arguments
+            alone, does all that is to be done and returns what it likes.
         run: called with both and with what ``open_data`` gives; returns ``record``, ``files`` and ``artefacts``, or
             where it ends before there is a report ``stages`` and ``text``.
         open_data: opens what the two name; returns the keyword arguments of ``run``. It is called after the right to
@@ -341,6 +343,7 @@ class Command:
         check_push: raises, given the arguments, where their run has no model to push; called before any work.
         artefacts: name of what can be pushed beside the model -> what becomes public with it.
         epilog: last part of the help text, such as examples.
+        positional: a field whose value may be given as the first word; empty for none.
         common: inherited options that ``--help`` shows beside those that all methods share.
         further: a field that takes further words which stand behind the model's name, before any option.
         defaults: what the command has in the place of defaults of the dataclasses.
@@ -351,11 +354,12 @@ class Command:
     description: str
     arguments: str
     config: str = "hf_fairness.cli.hub:HubOptions"
-    run: str | Callable[..., dict[str, Any]]
-    open_data: Callable[[Any, Any], dict[str, Any]]
+    run: str | Callable[..., Any]
+    open_data: Callable[[Any, Any], dict[str, Any]] = _nothing
     check_push: Callable[[Any], object] = _nothing
     artefacts: Mapping[str, str] = field(default_factory=dict)
     epilog: str | None = None
+    positional: str = "model_name_or_path"
     common: Sequence[str] = ()
     further: str = ""
     defaults: Callable[[], Mapping[str, Any]] = _nothing

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import csv
 import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hf_fairness._keys import content_key
 from hf_fairness.arguments import DataArguments, HeldOutArguments
@@ -35,12 +35,6 @@ PARTS = {
     "train": "train",
     **dict.fromkeys(("validation", "valid", "val", "dev", "trial"), "validation"),
     "test": "test",
-}
-#: What `datasets` says where the flag that is meant lacks a value or has a wrong one, and what that flag names.
-_SIGNS = {
-    "onfig name is missing": (0, "configurations"),
-    "BuilderConfig": (0, "configurations"),
-    "nknown split": (1, "splits"),
 }
 _ACCEPTED = f"a file ({', '.join(_FORMATS)}), a folder of such files, a saved data set, or an id of the Hub"
 
@@ -71,16 +65,15 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
         ValueError: a set of several splits of which none is named, or as :func:`open_dataset`.
     """
     source, config, split = (getattr(held_out, f"{part}_{what}") for what in ("dataset", "config", "split"))
-    if source is not None or not (config or split):
-        return open_named(part, source, config, split)
-    if Path(data.dataset).is_file():
-        flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
-        raise ValueError(
-            f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows with "
-            f"--{part}_dataset."
-        )
-    flags = (f"--{part}_config" if config else "--dataset_config", f"--{part}_split")
-    return open_dataset(data.dataset, config=config or data.dataset_config, split=split, flags=flags)
+    if source is None and (config or split):
+        if Path(data.dataset).is_file():
+            flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
+            raise ValueError(
+                f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows with "
+                f"--{part}_dataset."
+            )
+        source, config = data.dataset, config or data.dataset_config
+    return open_named(part, source, config, split)
 
 
 def open_named(name: str, source: str | None, config: str | None, split: str | None) -> Dataset | None:
@@ -101,9 +94,9 @@ def open_named(name: str, source: str | None, config: str | None, split: str | N
     """
     if source is not None:
         return open_dataset(source, config=config, split=split, flags=(f"--{name}_config", f"--{name}_split"))
-    for part, value in (("config", config), ("split", split)):
-        if value is not None:
-            raise ValueError(f"--{name}_{part} {value} says what to read of --{name}_dataset: name that too.")
+    told = " ".join(f"--{name}_{part} {value}" for part, value in (("config", config), ("split", split)) if value)
+    if told:
+        raise ValueError(f"{told} says what to read of --{name}_dataset: name that too.")
     return None
 
 
@@ -132,13 +125,15 @@ def open_dataset(
         ValueError: unknown file type, empty source, one that cannot be read, a split that is not there, or several of
             which none is named.
     """
-    from datasets import Dataset
-
-    loaded = _load(source, config, split, flags)
-    rows = loaded if isinstance(loaded, Dataset) else _one_of(loaded, source, split, prefer, flags[1])
-    if len(rows) == 0:
+    splits = _load(source, config, split, flags)
+    wanted = [split] if split else [*prefer, *(splits if len(splits) == 1 else [])]
+    chosen = next((name for name in wanted if name in splits), None)
+    if chosen is None:
+        told = f", not {split!r}" if split else ""
+        raise ValueError(f"{source} has the splits {', '.join(splits)}{told}: say which with {flags[1]}.")
+    if len(splits[chosen]) == 0:
         raise ValueError(f"{source} has no rows.")
-    return rows
+    return splits[chosen]
 
 
 def open_splits(source: str, *, config: str | None = None, flag: str = "--dataset") -> dict[str, Dataset]:
@@ -156,15 +151,12 @@ def open_splits(source: str, *, config: str | None = None, flag: str = "--datase
     Raises:
         ValueError: as :func:`open_dataset`.
     """
-    from datasets import Dataset
-
     folder = Path(source)
     if folder.is_dir() and config is None:
         files = {path.stem.lower(): path for path in sorted(folder.iterdir()) if _kind(path)}
         if named := {name: path for name, path in files.items() if name in PARTS}:
             return {name: open_dataset(str(path), split=None) for name, path in named.items()}
-    loaded = _load(source, config, None, (flag, flag))
-    found = {"": loaded} if isinstance(loaded, Dataset) else {str(name): rows for name, rows in loaded.items()}
+    found = _load(source, config, None, (flag, flag))
     if not any(map(len, found.values())):
         raise ValueError(f"{source} has no rows.")
     return found
@@ -181,33 +173,30 @@ def use_writable_cache() -> None:
         config.HF_DATASETS_CACHE = Path(folder)
 
 
-def _load(source: str, config: str | None, split: str | None, flags: tuple[str, str]) -> Dataset | DatasetDict:
-    """What `datasets` makes of a source, or an error that says what is wrong with it."""
-    from datasets.exceptions import DatasetsError
-
-    read = _reader(source, config, split, flags)
-    try:
-        return read()
-    except (DatasetsError, OSError, ValueError, csv.Error) as error:
-        raise ValueError(_why_unreadable(source, error, flags)) from error
-
-
-def _one_of(splits: DatasetDict, source: str, wanted: str | None, prefer: Sequence[str], flag: str) -> Dataset:
-    """The split that is wanted, the only one, or one that is preferred."""
-    chosen = [wanted] if wanted else list(splits) if len(splits) == 1 else [name for name in prefer if name in splits]
-    if not chosen:
-        raise ValueError(f"{source} has the splits {', '.join(splits)}: say which with {flag}.")
-    if chosen[0] not in splits:
-        raise ValueError(f"{source} has no split {chosen[0]!r}; it has {', '.join(splits)}.")
-    return splits[chosen[0]]
-
-
-def _reader(
-    source: str, config: str | None, split: str | None, flags: tuple[str, str]
-) -> Callable[[], Dataset | DatasetDict]:
-    """What reads the source, after what can be said of it without reading."""
+def _load(source: str, config: str | None, split: str | None, flags: tuple[str, str]) -> dict[str, Dataset]:
+    """The rows of a source by split: of the one that is wanted, or of all; one table has the name of any split."""
     from datasets import Dataset, load_from_disk
 
+    _check(source, config, split, flags)
+    loaded: Dataset | DatasetDict
+    with _explained(source, flags):
+        if source == "demo":
+            from hf_fairness.demo import corpus
+
+            loaded = Dataset.from_dict({"text": corpus()})
+        elif Path(source).is_file():
+            loaded = read_file(Path(source))
+        elif _is_saved(source):
+            loaded = load_from_disk(source)
+        else:
+            builder = _builder(source, config)
+            builder.download_and_prepare()
+            loaded = builder.as_dataset(split)
+    return {split or "": loaded} if isinstance(loaded, Dataset) else {str(name): loaded[name] for name in loaded}
+
+
+def _check(source: str, config: str | None, split: str | None, flags: tuple[str, str]) -> None:
+    """Raise on what can be said of a source without reading it."""
     use_writable_cache()
     path = Path(source)
     one_table = source == "demo" or path.is_file() or (path / "state.json").is_file()
@@ -226,26 +215,26 @@ def _reader(
             f"{source} is empty.": a_file and path.stat().st_size == 0,
         }
     )
-    if source == "demo":
-        from hf_fairness.demo import corpus
-
-        return lambda: Dataset.from_dict({"text": corpus()})
-    if a_file:
-        return partial(read_file, path)
-    if (path / "state.json").is_file() or (path / "dataset_dict.json").is_file():
-        return partial(load_from_disk, source)
-    if not path.is_dir() and looks_local(source, tuple(_FORMATS)):
+    if not path.exists() and looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
-    return partial(_load_rows, source, config, split=split, cache_dir=_own_cache(path) if path.is_dir() else None)
 
 
-def _load_rows(source: str, config: str | None, *, split: str | None, cache_dir: str | None) -> Dataset | DatasetDict:
-    """The rows of a folder or an id; quotation marks in tab-separated files of a folder are text, as in single ones."""
-    from datasets import load_dataset, load_dataset_builder
+def _is_saved(source: str) -> bool:
+    """Whether a folder was written by `save_to_disk`."""
+    return any(Path(source, name).is_file() for name in ("state.json", "dataset_dict.json"))
 
-    made = cache_dir and load_dataset_builder(source, config, cache_dir=cache_dir).config
-    as_text = {"quoting": csv.QUOTE_NONE} if getattr(made, "sep", None) == "\t" else {}
-    return load_dataset(source, config, split=split, cache_dir=cache_dir, **as_text)
+
+def _builder(source: str, config: str | None) -> Any:
+    """What reads a folder or an id; quotation marks in tab-separated files of a folder are text, as in single ones."""
+    from datasets import load_dataset_builder
+
+    if not Path(source).is_dir():
+        return load_dataset_builder(source, config)
+    cache_dir = _own_cache(Path(source))
+    builder = load_dataset_builder(source, config, cache_dir=cache_dir)
+    if getattr(builder.config, "sep", None) != "\t":
+        return builder
+    return load_dataset_builder(source, config, cache_dir=cache_dir, quoting=csv.QUOTE_NONE)
 
 
 def _own_cache(folder: Path) -> str:
@@ -274,27 +263,22 @@ def files_of_split(source: str, config: str | None, split: str) -> tuple[str, li
     Raises:
         ValueError: a source that is no such files, or as :func:`open_dataset`.
     """
-    from datasets import load_dataset_builder
-    from datasets.exceptions import DatasetsError
-
     path, flags = Path(source), ("--dataset_config", "--dataset_split")
-    read = _reader(source, config, split, flags)
+    _check(source, config, split, flags)
     if path.is_file():
         return _kind(path), [str(path.resolve())]
     advice = "Write it as parquet files (Dataset.to_parquet), and name their folder."
-    if not isinstance(read, partial) or read.func is not _load_rows:
+    if source == "demo" or _is_saved(source):
         raise ValueError(f"{source} is no file and no folder of files, which this reads one by one. {advice}")
-    try:
-        builder = load_dataset_builder(source, config, cache_dir=read.keywords["cache_dir"])
-    except (DatasetsError, OSError, ValueError) as error:
-        raise ValueError(_why_unreadable(source, error, flags)) from error
+    with _explained(source, flags):
+        builder = _builder(source, config)
     files = dict(builder.config.data_files or {})
     if split not in files:
         raise ValueError(f"{source} has no split {split!r}; it has {', '.join(map(str, files)) or 'none'}.")
-    kind = str(builder.name)
-    if kind not in _FORMATS.values() or (kind != "parquet" and any("://" in str(file) for file in files[split])):
+    kind, found = str(builder.name), list(map(str, files[split]))
+    if kind not in _FORMATS.values() or (kind != "parquet" and any("://" in file for file in found)):
         raise ValueError(f"The rows of {source} are not in files that this reads one by one. {advice}")
-    return kind, [str(file) for file in files[split]]
+    return kind, found
 
 
 def read_file(path: Path, cache_dir: str | None = None) -> Dataset:
@@ -317,17 +301,30 @@ def _kind(path: Path) -> str:
     return _FORMATS.get(path.suffix.lower(), "")
 
 
+@contextlib.contextmanager
+def _explained(source: str, flags: tuple[str, str]) -> Iterator[None]:
+    """Say of an error of `datasets` what it means for whoever named the source."""
+    from datasets.exceptions import DatasetsError
+
+    try:
+        yield
+    except (DatasetsError, OSError, ValueError, csv.Error) as error:
+        raise ValueError(_why_unreadable(source, error, flags)) from error
+
+
 def _why_unreadable(source: str, error: Exception, flags: tuple[str, str]) -> str:
-    """What an error of `datasets` means for whoever named the source."""
-    cause = error.__cause__ or error
-    if isinstance(cause, UnicodeDecodeError):
-        return f"{source} is no text in UTF-8. Save it in UTF-8, or name another file."
-    text = str(error).strip()
-    for sign, (place, what) in _SIGNS.items():
-        if sign in text:
-            return f"{source}: {flags[place]} names one of its {what}. {text}"
-    if "no data" in text:  # of a file with a header and nothing below it
-        return f"{source} has no rows."
+    cause, text = error.__cause__ or error, str(error).strip()
+    config = f"{source}: {flags[0]} names one of its configurations. {text}"
+    meant = {
+        "codec can't decode": f"{source} is no text in UTF-8. Save it in UTF-8, or name another file.",
+        "Config name is missing": config,
+        "BuilderConfig": config,
+        "Unknown split": f"{source}: {flags[1]} names one of its splits. {text}",
+        "no data": f"{source} has no rows.",  # below its header
+    }
+    for sign, message in meant.items():
+        if sign in f"{text} {cause}":
+            return message
     there = Path(source).exists()
     reason = hub_problem(error) or next(iter(str(cause if there else error).strip().splitlines()), type(error).__name__)
     if there:
@@ -372,14 +369,17 @@ def text_column(rows: Dataset, wanted: str | None, source: str, *, flag: str = "
     """
     texts = columns_of_texts(rows)
     if wanted is None:
-        if "text" not in texts and len(texts) != 1:
+        usual = [name for name in texts if name == "text" or len(texts) == 1]
+        if not usual:
             raise ValueError(f"{source} has the text columns {', '.join(texts) or 'none'}: choose one with {flag}.")
-        return "text" if "text" in texts else texts[0]
-    if wanted not in rows.column_names:
-        raise ValueError(f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.")
-    if wanted not in texts:
-        kind = rows.features[wanted]
-        raise ValueError(f"Column {wanted!r} of {source} holds {getattr(kind, 'dtype', kind)}, not texts.")
+        return usual[0]
+    kind = rows.features.get(wanted)
+    refuse_any(
+        {
+            f"{source} has no column {wanted!r}; its text columns are {', '.join(texts) or 'none'}.": kind is None,
+            f"Column {wanted!r} of {source} holds {getattr(kind, 'dtype', kind)}, not texts.": wanted not in texts,
+        }
+    )
     return wanted
 
 
@@ -430,16 +430,11 @@ def missing(place: str, wanted: str) -> str:
     Returns:
         What is wrong with the path, names like it, and what is accepted.
     """
-    path = Path(place)
-    if not place.strip():
-        return f"the name is empty. Expected {wanted}."
     there = _nearest(place)
-    if there == path or there.is_file():
-        so = "" if there == path else f", so there is no {place}"
-        return f"{there} is a {'folder' if there.is_dir() else 'file'}{so}. Expected {wanted}."
-    lost = next(part for part in (path, *path.parents) if part.parent == there)
-    what = "there is no such file or folder" if lost == path else f"there is no folder {lost}"
-    return f"{what}: {place}.{near_names(str(lost))} Expected {wanted}."
+    if there == Path(place) or there.is_file():
+        return f"{there} is a {'folder' if there.is_dir() else 'file'}. Expected {wanted}."
+    lost = there / Path(place).relative_to(there).parts[0]
+    return f"there is no such file or folder: {lost}.{near_names(str(lost))} Expected {wanted}."
 
 
 def _nearest(place: str) -> Path:
@@ -451,11 +446,9 @@ def near_names(place: str) -> str:
     """`` Did you mean ...?`` with the paths beside a path whose names are like its own, at most three; or nothing."""
     path = Path(place)
     names = [other.name for other in islice(path.parent.glob("*"), _MOST_NAMES)]
-    lower = {name.lower(): name for name in names}
-    close = [lower[name] for name in difflib.get_close_matches(path.name.lower(), lower, n=3)]
-    stems = [name for name in names if Path(name).stem.lower() == path.stem.lower()]
-    near = [str(path.parent / name) for name in dict.fromkeys([*close, *stems])][:3]
-    return f" Did you mean {' or '.join(near)}?" if near else ""
+    alike = [name for name in names if Path(name).stem.lower() == path.stem.lower()]
+    near = difflib.get_close_matches(path.name, names, n=3) or alike[:3]
+    return f" Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""
 
 
 def looks_local(place: str, endings: Sequence[str]) -> bool:
@@ -489,6 +482,7 @@ _PLACES: dict[str, tuple[Callable[[str], bool], str]] = {
     "nouns": (os.path.isfile, "a text file of nouns"),
     "prompt": (os.path.isfile, "a JSON file of a prompt"),
     "direction": (os.path.isfile, "a direction.json that an earlier run wrote beside its rows"),
+    **dict.fromkeys(("sheets", "key"), (os.path.isfile, "a CSV file that `hf-fairness gfst --human_sheets` wrote")),
     "wordnet": (os.path.isdir, "a folder of WordNet's files"),
     **dict.fromkeys(("output_dir", "features_cache", "cache_dir"), _OUTPUT),
     **dict.fromkeys(("model_name_or_path", "models", "reference_model", "forward_model"), _MODEL),
@@ -511,4 +505,4 @@ def check_place(option: str, value: object) -> None:
     fits, wanted = _PLACES.get(option, (bool, ""))
     for place in value if isinstance(value, list) else [value]:
         if isinstance(place, str) and place and not fits(place):
-            raise ValueError(f"{option}: {missing(place, wanted)}")
+            raise ValueError(f"--{option}: {missing(place, wanted)}")

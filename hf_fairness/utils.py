@@ -252,8 +252,9 @@ def opening_explained(source: Any) -> Iterator[None]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` Did you mean 'x'?`` with the known name that is nearest to a mistyped one; empty where none is near."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    """`` Did you mean 'x'?`` with the known name that is nearest to a mistyped or cut one; empty where none is."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1) or [each for each in names if name and each.startswith(name)]
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -122,7 +122,7 @@ def _dataclasses_of(command: str) -> tuple[type[Any], ...]:
     """What a command parses its words into; nothing is run."""
     found: list[tuple[type[Any], ...]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "_parser", lambda classes, **_: found.append(tuple(classes)) or _catch())
+        patch.setattr(parsing, "_Parser", lambda classes, **_: found.append(tuple(classes)) or _catch())
         with pytest.raises(_Caught):
             cli.command(command)([])
     return found[0]

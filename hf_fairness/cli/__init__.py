@@ -27,8 +27,8 @@ def _find() -> dict[str, tuple[str, str]]:
     """Name of every command -> what it does, and its module; they are read from docstrings, nothing is imported.
 
     A command is a file of this folder, or ``command.py`` in the folder of a method in `hf_fairness.trainers`, that
-    begins with "`hf-fairness NAME`: what it does." It holds ``main(argv)``, or ``COMMAND``, a
-    :class:`hf_fairness.arguments.Command`.
+    begins with "`hf-fairness NAME`: what it does." It holds ``COMMAND``, a :class:`hf_fairness.arguments.Command`, or
+    ``main(argv)``.
     """
     package = "hf_fairness.trainers"
     files = {f"{__name__}.{path.stem}": path for path in Path(__file__).parent.glob("*.py")}
@@ -59,28 +59,18 @@ def command(name: str) -> Callable[[Sequence[str]], Any]:
 
 def usage() -> str:
     """The text of `hf-fairness --help`."""
-    width = max(len(name) for name in COMMANDS)
-    lines = [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: hf-fairness COMMAND [options]",
-            "",
-            "Measure and reduce social bias in text models. No command claims that a model is fair.",
-            "",
-            "commands:",
-            *lines,
-            "",
-            "`hf-fairness COMMAND --help` explains the options of a command, `--help-all` those of the Trainer too.",
-            "`--config FILE.yaml` replaces flags by a file; flags given as well win over the file.",
-            "`--traceback` shows where an error came from.",
-        ]
-    )
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    return f"""usage: hf-fairness COMMAND [options]
 
+Measure and reduce social bias in text models. No command claims that a model is fair.
 
-#: What is raised for what a user can change; anything else is a defect of ours.
-_EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
-#: Lines of a message, and letters of a line; libraries write some of a hundred.
-_MOST_LINES, _MOST_LETTERS = 2, 600
+commands:
+{commands}
+
+`hf-fairness COMMAND --help` explains the options of a command, `--help-all` those of the Trainer too.
+`--config FILE.yaml` replaces flags by a file; flags given as well win over the file.
+`--traceback` shows where an error came from."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,18 +83,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 done, 1 failed with a message (or an arm of the run did), 2 wrong usage, 130 stopped by the user,
         141 nobody reads the output any more.
     """
-    own = argv is None  # nothing comes before or after it in this process
-    if own:
-        keep_freed_memory()
-    status = _status(list(sys.argv[1:] if argv is None else argv))
-    if own:
-        end_distributed_process(status)
+    if argv is not None:
+        return _status(list(argv))
+    keep_freed_memory()  # nothing comes before or after it in this process
+    status = _status(sys.argv[1:])
+    end_distributed_process(status)
     return status
 
 
 def _status(words: list[str]) -> int:
     """Run a command; what goes wrong is told in a message and becomes a status."""
-    name = words[0] if words else ""
     try:
         try:
             return _run(words)
@@ -115,29 +103,29 @@ def _status(words: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        method = name in _FOUND and hasattr(importlib.import_module(_FOUND[name][1]), "COMMAND")
-        again = "Run the same command again" + " to go on from the last finished stage" * method
-        print(f"\nhf-fairness: stopped. {again}.", file=sys.stderr)
+        print(
+            "\nhf-fairness: stopped. Run the same command again; a training goes on from its last finished stage.",
+            file=sys.stderr,
+        )
         return 130
     except Exception as error:
-        print(_message(name, error, "--traceback" in words), file=sys.stderr)
+        if "--traceback" in words:
+            said = "".join(traceback.format_exception(error)).rstrip()
+        else:
+            said = f"hf-fairness {words[0]}: error: {_message(error)}\n(--traceback shows where this came from)"
+        print(redact(said), file=sys.stderr)
         return 1
 
 
 def _run(words: list[str]) -> int:
     """Find the sub-command and run it."""
-    if not words or words[0] in ("-h", "--help"):
-        print(usage())
+    name, rest = next(iter(words), "--help"), [word for word in words[1:] if word != "--traceback"]
+    if name in ("-h", "--help", "--version"):
+        print(hf_fairness.__version__ if name == "--version" else usage())
         return 0 if words else 2
-    if words[0] == "--version":
-        print(hf_fairness.__version__)
-        return 0
-    name, rest = words[0], [word for word in words[1:] if word != "--traceback"]
     if name not in COMMANDS:
-        print(
-            redact(f"hf-fairness: unknown command {name!r}.{did_you_mean(name, COMMANDS)}\n\n{usage()}"),
-            file=sys.stderr,
-        )
+        said = f"hf-fairness: unknown command {name!r}.{did_you_mean(name, COMMANDS)}\n\n{usage()}"
+        print(redact(said), file=sys.stderr)
         return 2
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(message)s"))
@@ -163,17 +151,20 @@ class _Formatter(logging.Formatter):
         return redact(super().format(record))
 
 
-def _message(command: str, error: Exception, with_traceback: bool) -> str:
-    """What is printed of an error: a few lines in flags and without secrets, on request where it came from."""
-    if with_traceback:
-        return redact("".join(traceback.format_exception(error))).rstrip()
-    said = [in_flags(line)[:_MOST_LETTERS] for line in str(error).splitlines() if line.strip()]
-    lines = said or [type(error).__name__]
+#: What is raised for what a user can change; anything else is a defect of ours.
+_EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
+#: Lines of a message, and letters of a line; libraries write some of a hundred.
+_MOST_LINES, _MOST_LETTERS = 2, 600
+
+
+def _message(error: Exception) -> str:
+    """What is said of an error: a few lines, in flags."""
+    lines = [in_flags(line)[:_MOST_LETTERS] for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else type(error).__name__
     if isinstance(error, MemoryError):
-        lines = ["out of memory: give fewer rows, a smaller model or a smaller batch."]
+        first = "out of memory: give fewer rows, a smaller model or a smaller batch."
     elif any(base.__name__ == "HTTPError" for base in type(error).__mro__):  # of whichever library asks the Hub
-        lines = [f"the network failed: {lines[0]}"]
+        first = f"the network failed: {first}"
     elif not isinstance(error, _EXPECTED):
-        lines = [f"{type(error).__name__}: {lines[0]} (an input that this command does not check: please report it)"]
-    text = "\n".join(lines[:_MOST_LINES]) + (" ..." if len(lines) > _MOST_LINES else "")
-    return f"hf-fairness {command}: error: {redact(text)}\n(--traceback shows where this came from)"
+        first = f"{type(error).__name__}: {first} (an input that this command does not check: please report it)"
+    return "\n".join([first, *lines[1:_MOST_LINES]]) + (" ..." if len(lines) > _MOST_LINES else "")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_fairness.arguments import AuditArguments, DataArguments, DeviceArguments, ReportArguments
+from hf_fairness.arguments import AuditArguments, Command, DataArguments, DeviceArguments, ReportArguments
 from hf_fairness.cli.hub import HUB_SETTINGS, HubOptions, model_repository
 from hf_fairness.cli.methods import print_report
-from hf_fairness.cli.parsing import parse
 from hf_fairness.sources import has_variants, one_text_column, open_dataset, open_rows, open_variants
 from hf_fairness.utils import is_main_process
 
@@ -20,33 +18,6 @@ if TYPE_CHECKING:
     from hf_fairness.encoders import RememberingEncoder
 
 logger = logging.getLogger(__name__)
-
-DESCRIPTION = """Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
-retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
-says that a model is fair; each comes with its interval, its convention and what it does not show."""
-
-EPILOG = """examples:
-  before and after a mitigation, with the utility that must stay:
-    hf-fairness audit you/all-MiniLM-L6-v2-ccd --reference_model sentence-transformers/all-MiniLM-L6-v2 \\
-        --sts_pairs sts-dev.tsv --output_dir report
-  on texts of your own, into the card of a model that is on the Hub:
-    hf-fairness audit you/model --dataset news.txt --push_to_hub
-
-Quote the word-clustered p-value of SEAT: the published one takes sentences of one word for independent. A CCED of 0
-means equal distances, and the group may still be read from the embedding: see the probe.
-"""
-
-
-#: What commands have that train, and this one cannot.
-REFUSED = {
-    **dict.fromkeys(
-        ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "use_peft", "report_to", "control"),
-        "an audit trains nothing, it measures a model as it is",
-    ),
-    "n_seeds": "nothing is trained; --seed is that of the resamples, and the intervals say how far they matter",
-    "sweep": "an audit has one setting; call it once for each model or text, into a folder of its own",
-    "resume": "an audit is done in one go, in a minute or two",
-}
 
 
 @dataclass(kw_only=True)
@@ -90,17 +61,8 @@ class Arguments(HubOptions, DeviceArguments, ReportArguments, AuditArguments, Da
     )
 
 
-def main(argv: Sequence[str]) -> dict[str, Any]:
+def run(arguments: Arguments) -> dict[str, Any]:
     """Run the command; returns the report as written."""
-    (arguments,) = parse(
-        [Arguments],
-        argv,
-        prog="hf-fairness audit",
-        description=DESCRIPTION,
-        positional="model_name_or_path",
-        epilog=EPILOG,
-        refused=REFUSED,
-    )
     from hf_fairness._processes import refuse_engines, rows_shared
     from hf_fairness.runs import hold_folder
 
@@ -182,3 +144,41 @@ def _variants(arguments: Arguments, attribute: Any) -> Any:
     return texts.map(
         GroupVariants(column, attribute=attribute), batched=True, remove_columns=[column], desc="Making variants"
     )
+
+
+COMMAND = Command(
+    description="""Measure an encoder: SEAT, CCED on built-in and given texts, how well a probe reads the group, and
+retained utility. Writes report.html, record.json and report.md, the section of a model card on bias. No number
+says that a model is fair; each comes with its interval, its convention and what it does not show.""",
+    epilog="""examples:
+  before and after a mitigation, with the utility that must stay:
+    hf-fairness audit you/all-MiniLM-L6-v2-ccd --reference_model sentence-transformers/all-MiniLM-L6-v2 \\
+        --sts_pairs sts-dev.tsv --output_dir report
+  on texts of your own, into the card of a model that is on the Hub:
+    hf-fairness audit you/model --dataset news.txt --push_to_hub
+
+Quote the word-clustered p-value of SEAT: the published one takes sentences of one word for independent. A CCED of 0
+means equal distances, and the group may still be read from the embedding: see the probe.
+""",
+    arguments="hf_fairness.cli.audit:Arguments",
+    config="",
+    run=run,
+    # What commands have that train, and this one cannot.
+    refused={
+        **dict.fromkeys(
+            (
+                "bf16",
+                "fp16",
+                "gradient_accumulation_steps",
+                "activation_checkpointing",
+                "use_peft",
+                "report_to",
+                "control",
+            ),
+            "an audit trains nothing, it measures a model as it is",
+        ),
+        "n_seeds": "nothing is trained; --seed is that of the resamples, and the intervals say how far they matter",
+        "sweep": "an audit has one setting; call it once for each model or text, into a folder of its own",
+        "resume": "an audit is done in one go, in a minute or two",
+    },
+)

@@ -5,22 +5,17 @@ disk or on the Hub.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hf_fairness.arguments import Command
 from hf_fairness.cli.hub import HubDatasetOptions, dataset_repository
 from hf_fairness.cli.methods import quiet_unless_watched
-from hf_fairness.cli.parsing import parse
 from hf_fairness.results import columns
 
 if TYPE_CHECKING:
     from hf_fairness.dataset_scripts._card import BuiltConfig
-
-DESCRIPTION = """Build one of the data sets that the papers use: typed columns, stable ids, the splits of the source,
-and a card with licence, citation, columns, known defects and what one may not do with it. Writes OUTPUT_DIR/README.md
-and OUTPUT_DIR/CONFIGURATION/*.parquet, which datasets.load_dataset(OUTPUT_DIR, CONFIGURATION) opens."""
 
 
 @dataclass
@@ -54,11 +49,8 @@ class BuildArguments(HubDatasetOptions):
     )
 
 
-def main(argv: Sequence[str]) -> dict[str, BuiltConfig]:
+def run(arguments: BuildArguments) -> dict[str, BuiltConfig]:
     """List the data sets, or build one, print its splits, push it if asked to; returns what was built."""
-    (arguments,) = parse(
-        [BuildArguments], argv, prog="hf-fairness build-dataset", description=DESCRIPTION, positional="dataset"
-    )
     from hf_fairness.dataset_scripts._build import build, check_right, push
 
     if arguments.show_list:
@@ -88,8 +80,8 @@ def main(argv: Sequence[str]) -> dict[str, BuiltConfig]:
         if keep:
             print(f"\n{output / 'README.md'}")
         if repository is not None:
-            how: dict[str, Any] = {"private": arguments.hub_private_repo, "token": arguments.hub_token}
-            print(push(name, output, repository, right=arguments.i_have_the_right, **how))
+            right, private, token = arguments.i_have_the_right, arguments.hub_private_repo, arguments.hub_token
+            print(push(name, output, repository, right=right, private=private, token=token))
     return built
 
 
@@ -105,3 +97,14 @@ def _print_list() -> None:
         more = f", ... ({len(about.configs)})" if len(about.configs) > 5 else ""
         lines.append((name, about.licence, source, ", ".join(list(about.configs)[:5]) + more))
     print(*columns(lines, left=range(len(lines[0]))), sep="\n")
+
+
+COMMAND = Command(
+    description="""Build one of the data sets that the papers use: typed columns, stable ids, the splits of the source,
+and a card with licence, citation, columns, known defects and what one may not do with it. Writes OUTPUT_DIR/README.md
+and OUTPUT_DIR/CONFIGURATION/*.parquet, which datasets.load_dataset(OUTPUT_DIR, CONFIGURATION) opens.""",
+    arguments="hf_fairness.cli.build_dataset:BuildArguments",
+    config="",
+    run=run,
+    positional="dataset",
+)

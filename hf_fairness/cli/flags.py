@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-import types
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, Union, get_args, get_origin
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 from hf_fairness._secrets import redact
 from hf_fairness.utils import FairnessWarning
@@ -44,36 +43,31 @@ _PART = re.compile(
     """,
     re.VERBOSE,
 )
-#: Type of every option of the command that was parsed last.
-_options: dict[str, Any] = {}
+#: Names of the options of the command that was parsed last.
+_options: set[str] = set()
 
 
-def speak_of(options: Mapping[str, Any]) -> None:
-    """Set what the command can be told.
-
-    Args:
-        options: type of every option by name.
-    """
+def speak_of(options: Iterable[str]) -> None:
+    """Set the names of the options that the command has."""
     _options.clear()
     _options.update(options)
 
 
-def in_flags(text: str, options: Mapping[str, Any] | None = None) -> str:
+def in_flags(text: str, options: Collection[str] | None = None) -> str:
     """A message with the flags of the command in the place of the arguments that it names.
 
     A word is taken for an argument where it is given a value (``seed=0``), stands in backticks, begins a sentence
-    (``form must be ...``), or has an underscore. What stands in quotes, paths, and lists of columns stay as they are;
-    so does a message on a file of options, whose keys have no dashes.
+    (``form must be ...``), or has an underscore. What stands in quotes, paths, and lists of columns stay as they are.
 
     Args:
         text: the message.
-        options: type of every option by name; None means those of the command that was parsed last.
+        options: names of the options; None means those of the command that was parsed last.
 
     Returns:
         The message.
 
     Example:
-        >>> options = {"on_missing": str, "form": str, "text_column": list[str], "card_examples": bool}
+        >>> options = ["on_missing", "form", "text_column", "card_examples"]
         >>> in_flags("form must be raw or neutral. Or pass on_missing='skip', card_examples=True.", options)
         '--form must be raw or neutral. Or pass --on_missing skip, --card_examples.'
         >>> in_flags("no column 'on_missing' for text_columns. Columns: on_missing, form.", options)
@@ -82,23 +76,16 @@ def in_flags(text: str, options: Mapping[str, Any] | None = None) -> str:
     known = _options if options is None else options
 
     def flag(match: re.Match[str]) -> str:
-        name = match["set"] or match["quoted"] or match["subject"] or match["word"]
-        option = name if name in known else OTHER_NAMES.get(name or "", "")
+        name = match["set"] or match["quoted"] or match["subject"] or match["word"] or ""
+        option = name if name in known else OTHER_NAMES.get(name)
         if option not in known:
             return match[0]
-        return f"--{option}{_value(match['value'] or '', known[option])}"
+        value = (match["value"] or "").strip("'\"")
+        if value in ("", "True", "None") or value[0] in "[(.":  # the flag alone says it, or the value is no word
+            return f"--{option}"
+        return f"--{option} {'false' if value == 'False' else value}"
 
-    return text if text.startswith("--config ") else _PART.sub(flag, text)
-
-
-def _value(written: str, kind: Any) -> str:
-    """The value behind a flag: texts without quotes, truth values only where the option takes them."""
-    parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    if written in ("True", "False"):
-        return "" if written == "True" or bool not in parts else " false"
-    if not written or written == "None" or written[0] in "[(.":
-        return ""
-    return f" {written.strip(written[0]) if written[0] in chr(39) + chr(34) else written}"
+    return _PART.sub(flag, text)
 
 
 @contextlib.contextmanager

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hf_fairness.cli.parsing import parse
+from hf_fairness.arguments import Command
 from hf_fairness.report.text import format_fixed
 from hf_fairness.results import columns
 
-DESCRIPTION = """Score sheets that people filled in (Choubey et al. 2021, tables 5, 9 and 17). A sheet asks one question
-of every row, in its last column: `gender` (masculine, feminine, inconsistent, ambiguous or n/a), `quality` (1 to 6), or
-`preserved` (yes or no: does the translation keep the gender of the source). Give the sheets of all annotators of one
-draw, and its key. Intervals are over sentences."""
-
-EPILOG = """example:
-  hf-fairness gfst MODEL ... --human_sheets 100 --output_dir out      # writes out/human and out/human_keys
-  hf-fairness gfst-sheets anna/gender.csv ben/gender.csv --key out/human_keys/gender_key.csv
-"""
 #: Question -> what its table calls the number, and how it is read.
 TITLES = {
     "gender": "accuracy: the gender of the source, or ambiguous",
@@ -39,22 +30,11 @@ class SheetArguments:
     )
 
 
-def main(argv: Sequence[str]) -> dict[str, Any]:
+def run(arguments: SheetArguments) -> dict[str, Any]:
     """Read, score and print; returns what `score_sheets` returns."""
-    (arguments,) = parse(
-        [SheetArguments],
-        argv,
-        prog="hf-fairness gfst-sheets",
-        description=DESCRIPTION,
-        positional="sheets",
-        epilog=EPILOG,
-    )
     from hf_fairness.measure.translator.human import score_sheets
     from hf_fairness.runs import atomic_write_json
 
-    for path in (*arguments.sheets, arguments.key):
-        if not Path(path).is_file():
-            raise ValueError(f"{path} is no file; expected a CSV file that `hf-fairness gfst --human_sheets` wrote.")
     scores = score_sheets(arguments.sheets, arguments.key)
     if scores["n_blank"] == scores["n_annotators"] * scores["n_rows"]:
         raise ValueError(
@@ -96,3 +76,20 @@ def _lines(scores: Mapping[str, Any]) -> Iterator[str]:
 
 def _cell(part: Mapping[str, Any], name: str) -> str:
     return format_fixed(part[name], part.get(f"{name}_ci95"))
+
+
+COMMAND = Command(
+    description="""
+Score sheets that people filled in (Choubey et al. 2021, tables 5, 9 and 17). A sheet asks one question
+of every row, in its last column: `gender` (masculine, feminine, inconsistent, ambiguous or n/a), `quality` (1 to 6), or
+`preserved` (yes or no: does the translation keep the gender of the source). Give the sheets of all annotators of one
+draw, and its key. Intervals are over sentences.""",
+    epilog="""example:
+  hf-fairness gfst MODEL ... --human_sheets 100 --output_dir out      # writes out/human and out/human_keys
+  hf-fairness gfst-sheets anna/gender.csv ben/gender.csv --key out/human_keys/gender_key.csv
+""",
+    arguments="hf_fairness.cli.gfst_sheets:SheetArguments",
+    config="",
+    run=run,
+    positional="sheets",
+)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,72 +40,48 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
         PermissionError: no token, a token that is not accepted or may not write, or a foreign namespace.
         ConnectionError: the Hub is out of reach, or this process is told to stay offline.
     """
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # public, and not re-exported
 
+    if token is not None and not re.fullmatch(r"[!-~]+", token):
+        raise ValueError("The token of the Hub is empty or holds blanks or letters that no token has. Copy it anew.")
     try:
         validate_repo_id(repo_id)
+        user = HfApi().whoami(token=token)
     except HFValidationError as error:
         said = str(error).strip().rstrip(".")
         raise ValueError(f"Cannot push to {repo_id!r}: {said}. {_FLAGS[repo_type]} names the repository.") from error
-    if token is not None and not re.fullmatch(r"[!-~]+", token):
-        raise ValueError("The token of the Hub is empty or holds blanks or letters that no token has. Copy it anew.")
-    user = _who(token)
-    name = str(user.get("name"))
-    namespace = repo_id.split("/")[0] if "/" in repo_id else name
-    full = f"{namespace}/{repo_id.rpartition('/')[2]}"
-    organisations = [str(org.get("name")) for org in user.get("orgs") or []]
-    if namespace not in (name, *organisations):
-        raise PermissionError(
-            f"Cannot push to {full}: you are logged in as {name}, who may write to "
-            f"{', '.join((name, *organisations))}. Choose one of these namespaces, or log in as a member of the other."
-        )
-    refusal = _refusal(user, full, repo_type)
+    except (LocalTokenNotFoundError, HfHubHTTPError) as error:
+        raise PermissionError(f"Cannot push to {repo_id}: {redact(str(error))} {_LOGIN}.") from error
+    except Exception as error:  # of whichever HTTP library the client is made with
+        said = redact(str(error)).rstrip(".") or type(error).__name__
+        advice = "Look at the network, or leave out --push_to_hub."
+        raise ConnectionError(f"Cannot push to {repo_id}: {said}. {advice}") from error
+    full = repo_id if "/" in repo_id else f"{user['name']}/{repo_id}"
+    refusal = next((why for why, holds in _refusals(user, full, repo_type).items() if holds), None)
     if refusal is not None:
         raise PermissionError(f"Cannot push to {full}: {refusal}. {_LOGIN}.")
     return full
 
 
-def _who(token: str | None) -> Mapping[str, Any]:
-    """What the Hub says of the token."""
-    from huggingface_hub import HfApi, is_offline_mode
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
-    try:
-        return HfApi().whoami(token=token)
-    except LocalTokenNotFoundError as error:
-        raise PermissionError(f"Pushing needs a token of the Hub, and there is none. {_LOGIN}.") from error
-    except HfHubHTTPError as error:
-        if error.response.status_code in (401, 403):
-            source = "from HF_TOKEN" if os.environ.get("HF_TOKEN") else "from the login"
-            given = source if token is None else "given with --hub_token"
-            raise PermissionError(f"The Hub does not accept the token {given}. {_LOGIN}.") from error
-        raise ConnectionError(f"The Hub did not say who is logged in: {redact(str(error))}") from error
-    except Exception as error:  # of whichever HTTP library the client is made with
-        if is_offline_mode():
-            raise ConnectionError(
-                "Pushing needs the Hub, and HF_HUB_OFFLINE is set. Unset it, or leave out --push_to_hub."
-            ) from error
-        raise ConnectionError(
-            f"The Hub cannot be reached ({redact(str(error)) or type(error).__name__}): nothing can be pushed. "
-            "Look at the network, or leave out --push_to_hub."
-        ) from error
-
-
-def _refusal(user: Mapping[str, Any], repo_id: str, repo_type: str) -> str | None:
-    """Why the token or the user may not write, where the Hub says so."""
-    namespace, token = repo_id.split("/")[0], (user.get("auth") or {}).get("accessToken") or {}
-    if token.get("role") == "read":
-        return "the token may only read"
+def _refusals(user: Mapping[str, Any], repo_id: str, repo_type: str) -> dict[str, bool]:
+    """Why a user or a token may not write to a repository -> whether the Hub says so."""
+    name, namespace = user["name"], repo_id.partition("/")[0]
+    roles = {name: "admin", **{org["name"]: org.get("roleInOrg") for org in user.get("orgs") or []}}
+    token = (user.get("auth") or {}).get("accessToken") or {}
     scopes = (token.get("fineGrained") or {}).get("scoped")
-    if token.get("role") == "fineGrained" and isinstance(scopes, list):
-        entities = [scope.get("entity") or {} for scope in scopes if "repo.write" in (scope.get("permissions") or [])]
-        places = {("user", namespace), ("org", namespace), (repo_type, repo_id)}
-        if places.isdisjoint((entity.get("type"), entity.get("name")) for entity in entities):
-            return "the fine-grained token has no permission repo.write there"
-    if any(org.get("name") == namespace and org.get("roleInOrg") == "read" for org in user.get("orgs") or []):
-        return f"{user.get('name')} may only read in the organisation {namespace}"
-    return None
+    writable = [scope.get("entity") or {} for scope in scopes or [] if "repo.write" in (scope.get("permissions") or [])]
+    granted = {(entity.get("type"), entity.get("name")) for entity in writable}
+    asked = {("user", namespace), ("org", namespace), (repo_type, repo_id)}
+    scoped = token.get("role") == "fineGrained" and isinstance(scopes, list)
+    return {
+        f"you are logged in as {name}, who may write to {', '.join(roles)}; choose one of these": namespace
+        not in roles,
+        "the token may only read": token.get("role") == "read",
+        "the fine-grained token has no permission repo.write there": scoped and asked.isdisjoint(granted),
+        f"{name} may only read in the organisation {namespace}": roles.get(namespace) == "read",
+    }
 
 
 @dataclass
@@ -205,21 +180,9 @@ def more_artefacts(**public: str) -> type[Any]:
         public: name of an artefact -> what becomes public with it.
     """
     said = "; ".join(f"{name} (REPOSITORY-{name}): {text}" for name, text in public.items())
-    help_text = f"Push these too, each to a repository of its own; with --push_to_hub. {said}"
-
-    @dataclass
-    class Artefacts:
-        """What is pushed beside the model."""
-
-        push_artefacts: list[str] | None = field(default=None, metadata={"help": help_text.replace("%", "%%")})
-
-        def __post_init__(self) -> None:
-            """Refuse what there is not."""
-            unknown = [name for name in self.push_artefacts or [] if name not in public]
-            if unknown:
-                raise ValueError(f"push_artefacts has {unknown[0]!r}, expected some of {', '.join(public)}.")
-
-    return Artefacts
+    help_text = f"Push these too, each to a repository of its own; with --push_to_hub. {said}".replace("%", "%%")
+    option = field(default=None, metadata={"help": help_text, "choices": list(public)})
+    return make_dataclass("Artefacts", [("push_artefacts", list[str] | None, option)])
 
 
 def repositories(options: Any, output_dir: str, more: Sequence[str] | None = None) -> dict[str, str]:

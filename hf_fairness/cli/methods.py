@@ -1,9 +1,9 @@
-"""Run a method as a command: parse, ask whether one may push, open the data, run, print what changed, push."""
+"""Run a command: parse; of a method ask whether one may push, open the data, run, print what changed, push."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
@@ -29,26 +29,30 @@ COMMON = (
 )
 
 
-def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
-    """Run a method with the words after its name; returns what its ``run`` returns, with ``urls`` of what was pushed.
+def main(name: str, command: Command, argv: Sequence[str]) -> Any:
+    """Run a command with the words after its name.
 
     Args:
         name: what the user calls it.
         command: what it is.
         argv: the words.
 
+    Returns:
+        What its ``run`` returns; of a method with ``urls`` of what was pushed.
+
     Raises:
         ValueError: words that do not fit together, data that are not there, an engine that splits models.
         OSError: data that cannot be read, a repository that one may not write to.
     """
-    refuse_engines(f"hf-fairness {name}")
-    classes = [resolve_name(command.arguments), resolve_name(command.config)]
-    arguments, config, more = parse(
-        [*classes, more_artefacts(**command.artefacts)],
+    if command.config:
+        refuse_engines(f"hf-fairness {name}")
+    classes = [resolve_name(each) for each in (command.arguments, command.config) if each]
+    told = parse(
+        [*classes, more_artefacts(**command.artefacts)] if command.config else classes,
         argv,
         prog=f"hf-fairness {name}",
         description=command.description,
-        positional="model_name_or_path",
+        positional=command.positional,
         further=command.further,
         common=(*COMMON, *command.common),
         epilog=command.epilog,
@@ -56,6 +60,12 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         demo=command.demo,
         refused=command.refused,
     )
+    run = resolve_name(command.run) if isinstance(command.run, str) else command.run
+    return _run_method(command, run, *told) if command.config else run(*told)
+
+
+def _run_method(command: Command, run: Callable[..., dict[str, Any]], arguments: Any, config: Any, more: Any) -> Any:
+    """Carry out what was asked."""
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
     wanted = repositories(config, str(output_dir), more.push_artefacts)
     if wanted:
@@ -63,7 +73,6 @@ def main(name: str, command: Command, argv: Sequence[str]) -> dict[str, Any]:
         check_logins(wanted, config.hub_token)
     if quiet_unless_watched():
         config.disable_tqdm = True
-    run = resolve_name(command.run) if isinstance(command.run, str) else command.run
     result = run(arguments, config, **command.open_data(arguments, config))
     if is_main_process():
         print_report(result)
@@ -86,16 +95,14 @@ def quiet_unless_watched() -> bool:
 def print_report(result: Mapping[str, Any]) -> None:
     """Print what a record says, or what the stages of a run without one counted, and where the files are."""
     if "record" not in result:
-        print(f"{result['text']}\n")
-        for name, path in result["stages"].items():
-            print(f"{name:>20}  {path}")
-        return
-    from hf_fairness.report import text_report
+        said, places = result["text"], result["stages"]
+    else:
+        from hf_fairness.report import text_report
 
-    print(f"\n{text_report(result['record'])}\n")
-    made = {"model": result.get("model"), **{name: each.folder for name, each in result.get("artefacts", {}).items()}}
-    files = {path.name: path for path in result["files"].values()}
-    places = files | {name: path for name, path in made.items() if path is not None}
-    size = max(map(len, places), default=0)
+        made = {"model": result.get("model")}
+        made |= {name: each.folder for name, each in result.get("artefacts", {}).items()}
+        files = {path.name: path for path in result["files"].values()}
+        said, places = text_report(result["record"]), files | {name: path for name, path in made.items() if path}
+    print(f"\n{said}\n")
     for name, path in places.items():
-        print(f"  {name.ljust(size)}  {path}")
+        print(f"  {name.ljust(max(map(len, places)))}  {path}")

@@ -6,13 +6,13 @@ The client of the Hub asks for each file of a model up to six times, which takes
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import Any
 
-#: Seconds before each try to reach the Hub, and after how many seconds no further one begins.
-WAITS, LONGEST = (0.0, 1.0, 2.0), 10.0
+#: Seconds before each try to reach the Hub.
+WAITS = (0.0, 1.0, 2.0)
 
 
 @contextlib.contextmanager
@@ -23,20 +23,16 @@ def hub_tried_first() -> Iterator[None]:
     its client tries again what fails, as it always does.
     """
     from huggingface_hub import constants, get_session
+    from huggingface_hub.errors import OfflineModeIsEnabled
 
-    client, lock, found = get_session(), threading.Lock(), list[str]()
+    client = get_session()
     hooks = client.event_hooks
+    silent = cache(partial(_why_silent, type(client), constants.ENDPOINT, constants.HF_HUB_ETAG_TIMEOUT))
 
     def ask(request: Any) -> None:
-        if not str(request.url).startswith(constants.ENDPOINT):
-            return
-        with lock:
-            if not found:
-                found.append(_why_silent(type(client), constants.ENDPOINT, constants.HF_HUB_ETAG_TIMEOUT))
-        if found[0]:
-            from huggingface_hub.errors import OfflineModeIsEnabled
-
-            raise OfflineModeIsEnabled(f"the Hub cannot be reached at {constants.ENDPOINT} ({found[0]})")
+        why = silent() if str(request.url).startswith(constants.ENDPOINT) else ""
+        if why:
+            raise OfflineModeIsEnabled(f"the Hub cannot be reached at {constants.ENDPOINT} ({why})")
 
     client.event_hooks = {**hooks, "request": [*hooks["request"], ask]}
     try:
@@ -46,17 +42,14 @@ def hub_tried_first() -> Iterator[None]:
 
 
 def _why_silent(make_client: Any, endpoint: str, timeout: float) -> str:
-    """What was wrong with the last try to reach the Hub; empty where it answered."""
-    start, why = time.monotonic(), ""
+    """What was wrong with the last try to reach the Hub, which share the time; empty where it answered."""
+    why = ""
     for wait in WAITS:
-        if why and time.monotonic() - start > LONGEST:
-            break
         time.sleep(wait)
         try:
-            with make_client(timeout=timeout) as client:
+            with make_client(timeout=timeout / len(WAITS)) as client:
                 client.head(endpoint)
+            return ""
         except Exception as error:  # the client's own: no name, no connection, no answer, a proxy that refuses
             why = str(error) or type(error).__name__
-        else:
-            return ""
     return why

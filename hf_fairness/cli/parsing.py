@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
-import difflib
 import inspect
-import json
-import math
 import re
 import types
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
-from enum import Enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import yaml
+from transformers.hf_argparser import HfArgumentParser, string_to_bool
 
-from hf_fairness._secrets import HIDDEN, SECRET, Secret, redact
+from hf_fairness._secrets import SECRET, Secret, redact
 from hf_fairness.cli.flags import speak_of
 from hf_fairness.sources import check_place, missing
 from hf_fairness.utils import did_you_mean
@@ -42,7 +39,7 @@ def parse(
     *,
     prog: str,
     description: str,
-    positional: str | None = None,
+    positional: str = "",
     further: str = "",
     common: Sequence[str] = (),
     epilog: str | None = None,
@@ -77,109 +74,85 @@ def parse(
         SystemExit: wrong usage or a request for help, as argparse does.
     """
     words = list(argv)
-    if positional is not None and words and not words[0].startswith("-"):
+    if positional and words and not words[0].startswith("-"):
         n = next((place for place, word in enumerate(words) if word.startswith("-")), len(words)) if further else 1
         words[0:n] = [f"--{positional}", words[0], *([f"--{further}", *words[1:n]] if n > 1 else [])]
-    kinds, ranges = option_kinds(config_classes), option_ranges(config_classes)
+    kinds = option_kinds(config_classes)
     speak_of(kinds)
     if "attribute" in kinds:
         epilog = "\n".join([*([epilog.rstrip(), ""] if epilog else []), _ATTRIBUTE])
-    parser = _parser(config_classes, prog=prog, description=description, epilog=epilog)
-    parser.usage = (
-        f"{prog} {positional.upper() + ' ' if positional else ''}{'[MODEL ...] ' if further else ''}[options]"
-    )
-    if "--help-all" in words:
-        words = ["--help"]
-    else:
-        _hide_inherited(parser, config_classes, common)
-    own = {action.dest: action.default for action in parser._actions}
-
-    path = _config(parser, words)
-    in_file = {} if path is None else read_yaml(Path(path), kinds)
-    _preset(parser, {**(defaults or {}), **in_file})
-    required = [action for action in parser._actions if action.required]
-    for action in required:  # a misspelt one is named before it is found to lack
-        action.required = False
-    namespace, unknown = parser.parse_known_args(words)
-    if unknown:
-        parser.error(_unknown_words(parser, unknown, refused or {}))
-    if lacking := [action.option_strings[0] for action in required if getattr(namespace, action.dest) is None]:
-        parser.error(f"the following arguments are required: {', '.join(lacking)}")
-    if demo and getattr(namespace, "demo", False):
-        ours = {name: value for name, value in demo.items() if name not in in_file}
-        _preset(parser, {name: read_value(value, str(value), kinds[name]) for name, value in ours.items()})
-        namespace = parser.parse_args(words)
-    taken = vars(namespace)
-    source = {name: f"--config {path}: " for name in in_file if taken[name] in (in_file[name],)}  # nan equals no other
-    for name in kinds:
-        try:
-            check_value(name, taken[name], own[name], ranges)
-            if name != "model_name_or_path" or not taken.get("base_url"):  # a server has names of its own
-                check_place(name, taken[name])
-        except ValueError as error:
-            raise ValueError(f"{source.get(name, '--')}{error}") from error
-    return _build(taken, config_classes, source)
-
-
-def _parser(classes: Sequence[type[Any]], *, prog: str, description: str, epilog: str | None) -> Any:
-    """A parser of the fields, of `--config` and of `--help-all`."""
-    from transformers import HfArgumentParser
-
-    parser: Any = HfArgumentParser(
-        classes,
+    parser = _Parser(
+        config_classes,
+        shown=kinds if "--help-all" in words else {*_declared(config_classes), *common},
         prog=prog,
+        usage=f"{prog} {positional.upper() + ' ' if positional else ''}{'[MODEL ...] ' if further else ''}[options]",
         description=description,
         epilog=epilog,
-        formatter_class=_Formatter,
-        allow_abbrev=False,
     )
-    kinds = option_kinds(classes)
+    parser.set_defaults(**(defaults or {}))
+    taken, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.error(_unknown_words(unknown, parser.flags, refused or {}))
+    in_file = {} if taken.config is None else read_file(parser, Path(taken.config), kinds)
+    parser.set_defaults(**in_file)
+    taken = parser.parse_args(words)
+    if demo and taken.demo:
+        first = [f"--{name}={value}" for name, value in demo.items() if name not in in_file]
+        taken = parser.parse_args([*first, *words])
+    lacking = [flag for name, flag in parser.needed.items() if getattr(taken, name) is None]
+    if lacking:
+        parser.error(f"the following arguments are required: {', '.join(lacking)}")
+    return _build(vars(taken), config_classes, in_file)
 
-    def refuse(message: str) -> None:
-        if message.startswith("argument --push_to_hub"):
-            names = [f"--{name}" for name in ("hub_model_id", "hub_dataset_id") if name in kinds]
+
+class _Parser(HfArgumentParser):  # type: ignore[misc]  # transformers has no types
+    """Flags of the fields of dataclasses, `--config` and `--help-all`.
+
+    What is ``needed`` is asked for later: an option that is misspelt is to be named before it is found to lack.
+    """
+
+    #: The file whose values are read, where they are no words of the command line.
+    file: Path | None = None
+
+    def __init__(self, classes: Sequence[type[Any]], *, shown: Collection[str], **how: Any) -> None:
+        """Make the flags; ``shown`` are the names of those that the help has."""
+        self.shown, self.flags, self.needed = {"-h", "config", "help-all", *shown}, list[str](), dict[str, str]()
+        super().__init__(classes, formatter_class=_Formatter, allow_abbrev=False, **how)
+        self.add_argument("--config", help="YAML file with values for these options; flags win over it.")
+        self.add_argument("--help-all", action="help", help="Show every option, those of the Trainer too.")
+
+    def add_argument(self, *flags: str, **how: Any) -> Any:
+        """As argparse does, with what all our options share."""
+        self.flags += flags
+        name = how.get("dest", flags[0].removeprefix("--"))
+        if name not in self.shown:
+            how["help"] = argparse.SUPPRESS
+        if how.get("type") is string_to_bool:  # --hub_private_repo alone means yes, as options with a default do
+            how |= {"nargs": "?", "const": True}
+        if SECRET.search(name):  # so that no message repeats it
+            how["type"] = Secret
+        if how.pop("required", False):
+            self.needed[name] = flags[0]
+        return super().add_argument(*flags, **how)
+
+    def error(self, message: str) -> None:
+        """Say what is wrong with the words, and end; or raise what is wrong with the file."""
+        message = re.sub(r"^argument (--\w+)[^:]*: ", r"\1: ", message)
+        if message.startswith("--push_to_hub: "):
+            names = [flag for flag in ("--hub_model_id", "--hub_dataset_id") if flag in self.flags]
             message = f"--push_to_hub takes no name; {' or '.join(names)} names the repository"
-        message = re.sub(r"'([^']{60})[^']+'", r"'\1...'", message)  # a number of thousands of digits
         message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]} ..."
-        parser.exit(2, redact(f"{parser.format_usage()}{prog}: error: {message}\n"))
-
-    parser.error = refuse
-    for action in parser._actions:
-        if kinds.get(action.dest) == bool | None and action.nargs is None:  # --hub_private_repo alone means yes too
-            action.nargs, action.const = "?", True
-        if SECRET.search(action.dest):  # so that no message repeats it
-            action.type = Secret
-    parser.add_argument("--config", help="YAML file with values for these options; flags win over it.")
-    parser.add_argument("--help-all", action="store_true", help="Show every option, those of the Trainer too.")
-    for group in parser._action_groups:
-        group._group_actions.sort(
-            key=lambda action: _FIRST.index(action.dest) if action.dest in _FIRST else len(_FIRST)
-        )
-    return parser
-
-
-def _build(told: Mapping[str, Any], classes: Sequence[type[Any]], source: Mapping[str, str]) -> tuple[Any, ...]:
-    """The dataclasses; what they refuse is said to be of the file where the message names an option of the file."""
-    try:
-        return tuple(
-            cls(**{entry.name: told[entry.name] for entry in dataclasses.fields(cls) if entry.init}) for cls in classes
-        )
-    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        text = str(error) if isinstance(error, ValueError) else f"the options do not fit together: {error!r}"
-        where = next((place for name, place in source.items() if re.search(rf"\b{name}\b", text)), "")
-        raise ValueError(f"{where}{text}") from error
-
-
-def _config(parser: argparse.ArgumentParser, words: Sequence[str]) -> Any:
-    """The file that `--config` names, or None."""
-    files = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    files.error = parser.error  # type: ignore[method-assign]
-    files.add_argument("--config")
-    return files.parse_known_args(words)[0].config
+        if self.file is not None:
+            raise ValueError(f"--config {self.file}: {message}")
+        self.exit(2, redact(f"{self.format_usage()}{self.prog}: error: {message}\n"))
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Defaults beside the options that have one, but for secrets, and the line ends of the epilog kept."""
+    """What matters most comes first; defaults stand beside the options, but for secrets; line ends of examples stay."""
+
+    def add_arguments(self, actions: Iterable[argparse.Action]) -> None:
+        order = {name: place for place, name in enumerate(_FIRST)}
+        super().add_arguments(sorted(actions, key=lambda action: order.get(action.dest, len(order))))
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         hidden = action.default in (None, "") or SECRET.search(action.dest)
@@ -189,24 +162,44 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
         return text if "\n  " in text else super()._fill_text(text, width, indent)
 
 
-def _hide_inherited(parser: argparse.ArgumentParser, classes: Sequence[type[Any]], common: Sequence[str]) -> None:
+def _declared(classes: Sequence[type[Any]]) -> set[str]:
+    """Names of the options that we declare, and of all that a class itself does: the rest is inherited from others."""
     ours = [base for cls in classes for base in cls.__mro__ if base.__module__.startswith("hf_fairness.")]
-    own = {name for cls in [*classes, *ours] for name in inspect.get_annotations(cls)} | set(common)
-    for action in parser._actions:
-        if action.dest not in own | {"help", "config", "help_all"}:
-            action.help = argparse.SUPPRESS
+    return {name for cls in [*classes, *ours] for name in inspect.get_annotations(cls)}
 
 
 def option_kinds(classes: Sequence[type[Any]]) -> dict[str, Any]:
     """Type of every option by name."""
     hints = {name: kind for cls in classes for name, kind in get_type_hints(cls).items()}
-    return {entry.name: hints[entry.name] for cls in classes for entry in dataclasses.fields(cls) if entry.init}
+    return {entry.name: hints[entry.name] for entry in _fields(classes)}
 
 
-def read_yaml(path: Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a YAML file, each of the type that its option takes.
+def _fields(classes: Sequence[type[Any]]) -> list[dataclasses.Field[Any]]:
+    """Every field that is an option."""
+    return [entry for cls in classes for entry in dataclasses.fields(cls) if entry.init]
+
+
+def _unknown_words(unknown: Sequence[str], flags: Sequence[str], refused: Mapping[str, str]) -> str:
+    """A message that names unknown flags, and never what is given to them: it may be a mistyped flag's token."""
+    named = {word.split("=")[0]: word for word in unknown if word.startswith("-")}
+    for flag in named:
+        option = flag.removeprefix("--").removeprefix("no_")
+        if option in refused:
+            return f"{flag} cannot be set here: {refused[option]}."
+    if named:
+        return " ".join(f"unknown option {flag}.{did_you_mean(flag, flags)}" for flag in named)
+    return f"unexpected words: {' '.join(unknown)} (a value belongs behind its option; quote one with blanks)"
+
+
+#: What a value of a file is called that the words of a command line cannot say, or not of every option.
+_SHAPES: dict[type, str] = {type(None): "null", dict: "a mapping", list: "a list"}
+
+
+def read_file(parser: _Parser, path: Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a YAML file: words of the command line, as they are written there, but for lists, mappings and null.
 
     Args:
+        parser: of the command line.
         path: the file.
         kinds: type of every option by name.
 
@@ -215,76 +208,49 @@ def read_yaml(path: Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         ValueError: no file, no mapping, an unknown or repeated key, or a value that the option does not take.
-        OSError: the file can not be read.
     """
-    where = f"--config {path}"
-    values, texts = _load_yaml(path, where)
-    found = {}
-    for key, value in values.items():
-        if key not in kinds:
-            raise ValueError(f"{where}: unknown option {key!r}.{did_you_mean(str(key), kinds)}")
-        secret = SECRET.search(key)
-        try:
-            found[key] = read_value(value, texts[key], kinds[key])
-        except ValueError as misfit:
-            raise ValueError(f"{where}: {key} is {HIDDEN if secret else shown(value)}, expected {misfit}.") from None
-        if secret and isinstance(found[key], str):
-            found[key] = Secret(found[key])
-    return found
+    parser.file = path
+    words, names = list[str](), list[str]()
+    for name, value, node in _entries(parser, path):
+        if name not in kinds:
+            parser.error(f"unknown option {name!r}.{did_you_mean(name, kinds)}")
+        if name in names:
+            parser.error(f"--{name} is given twice.")
+        names.append(name)
+        parts = get_args(kinds[name]) if get_origin(kinds[name]) in (Union, types.UnionType) else [kinds[name]]
+        shapes = {get_origin(part) or part for part in parts}
+        nested = isinstance(value, list) and any(isinstance(item, (list, dict)) for item in value)
+        if type(value) in _SHAPES and (nested or type(value) not in shapes):
+            more = " or a list of them" if list in shapes else ""
+            parser.error(f"--{name} is {_SHAPES[type(value)]}, expected a single value{more}.")
+        elif type(value) not in _SHAPES:
+            words.append(f"--{name}={node.value}")
+        elif value and shapes <= {list, type(None)}:
+            words += [f"--{name}", *(item.value for item in node.value)]
+        else:
+            parser.set_defaults(**{name: value})
+    taken = vars(parser.parse_args(words))
+    parser.file = None
+    return {name: taken[name] for name in names}
 
 
-def _load_yaml(path: Path, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """The mapping of a YAML file, and its values as they are written."""
+def _entries(parser: _Parser, path: Path) -> list[tuple[str, Any, Any]]:
+    """Keys of a YAML file, their values, and the nodes of these, which hold them as they are written."""
     if not path.is_file():
-        raise ValueError(f"{where}: {missing(str(path), 'a YAML file')}")
+        parser.error(missing(str(path), "a YAML file"))
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        values, texts, node = yaml.safe_load(text), yaml.load(text, Loader=yaml.BaseLoader), yaml.compose(text)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: not a text in UTF-8, so no YAML file.") from error
-    except yaml.YAMLError as error:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8-sig"))
+        document = loader.get_single_node()
+        if not isinstance(document, yaml.MappingNode):
+            raise ValueError(f"expected `option: value` lines, got {getattr(document, 'id', 'an empty file')}")
+        read = partial(loader.construct_object, deep=True)
+        return [(str(read(key)), read(node), node) for key, node in document.value]
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         place = "" if mark is None else f" in line {mark.line + 1}"  # the message would show that, and a token in it
-        raise ValueError(f"{where}: not valid YAML{place}: {problem or 'unreadable'}.") from None
-    except (ValueError, RecursionError, TypeError) as error:  # a number of 5,000 digits, 10,000 brackets, {{a: b}: c}
-        raise ValueError(f"{where}: not valid YAML: {redact(str(error))[:200]}") from error
-    if not isinstance(values, dict):
-        got = "an empty file" if values is None else type(values).__name__
-        raise ValueError(f"{where}: expected `option: value` lines, got {got}.")
-    names = [str(key.value) for key, _ in getattr(node, "value", ())]
-    repeated = sorted(name for name in names if names.count(name) > 1)
-    if repeated:
-        raise ValueError(f"{where}: {repeated[0]} is given twice.")
-    return values, {key: texts.get(str(key), value) for key, value in values.items()}
+        problem = problem or str(error).partition("\n")[0]
+        raise ValueError(f"--config {path}: not valid YAML{place}: {problem}.") from None
 
-
-def _preset(parser: argparse.ArgumentParser, values: Mapping[str, Any]) -> None:
-    """Give options values that flags override."""
-    for action in parser._actions:
-        if action.dest in values:
-            action.required = False
-    parser.set_defaults(**values)
-
-
-def _unknown_words(parser: argparse.ArgumentParser, unknown: Sequence[str], refused: Mapping[str, str]) -> str:
-    """A message that names unknown flags, and never what is given to them: it may be a mistyped flag's token."""
-    named = [word.split("=")[0] for word in unknown if word.startswith("-")]
-    if not named:
-        return f"unexpected words: {' '.join(unknown)} (a value belongs behind its option; quote one with blanks)"
-    for name in named:
-        if name.removeprefix("--").removeprefix("no_") in refused:
-            return f"{name} cannot be set here: {refused[name.removeprefix('--').removeprefix('no_')]}."
-    flags = [flag for action in parser._actions for flag in action.option_strings]
-    near = {
-        name: difflib.get_close_matches(name, flags, n=1) or [flag for flag in flags if flag.startswith(name)][:1]
-        for name in named
-    }
-    hints = (name + "".join(f" (did you mean {flag}?)" for flag in found) for name, found in near.items())
-    return f"unknown option: {', '.join(hints)}"
-
-
-#: YAML reads `1e-4` as a text, since it lacks a point; on the command line it is a number.
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 Range = tuple[float | None, float]
 _INTS = 2**31 - 1
@@ -336,80 +302,9 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
 #: name -> (lowest or None, highest) of every option that takes numbers and does not bring its own, see `option_ranges`.
 RANGES = {name: (low, high) for low, high, names in _RANGES for name in names.split()}
 #: Texts that may be empty.
+#: Digits of a number in a message.
+_LONGEST_NUMBER = 60
 _MAY_BE_EMPTY = frozenset({"placeholder", "prefix"})
-
-
-def read_value(value: Any, text: Any, kind: Any) -> Any:
-    """A value of a YAML file as the option takes it.
-
-    Numbers stand for their text where a text is wanted (``positive_label: 1``), as they do on the command line. Words
-    that YAML reads as true and false do not: ``no`` may be Norwegian.
-
-    Args:
-        value: as YAML reads it.
-        text: the same as it is written; a list of texts for a list.
-        kind: type of the option.
-
-    Returns:
-        The value.
-
-    Raises:
-        ValueError: it is of another type; the text says which were wanted.
-    """
-    from huggingface_hub.dataclasses import type_validator
-
-    wanted: Any = Union[tuple(map(_choices, _parts(kind)))]  # noqa: UP007 - of as many as there are
-    for reading in _readings(value, text):
-        with contextlib.suppress(TypeError):
-            type_validator("", reading, wanted)
-            return reading
-    hint = f"; write '{text}' in quotes for the text" if isinstance(value, bool) and str in _parts(kind) else ""
-    raise ValueError(f"{describe(kind)}{hint}")
-
-
-def _readings(value: Any, text: Any) -> tuple[Any, ...]:
-    """A value as YAML reads it, as the number of a flag (content keys tell 4 from 4.0), and as it is written."""
-    if isinstance(value, list):
-        return tuple(map(list, zip(*map(_readings, value, text), strict=True))) or ([],)
-    if isinstance(value, dict):
-        return value, {key: _readings(item, item)[1] for key, item in value.items()}, value
-    if value is None or isinstance(value, bool):
-        return value, value, value
-    return value, float(str(text)) if _NUMBER.fullmatch(str(text)) else value, text
-
-
-def _parts(kind: Any) -> tuple[Any, ...]:
-    """The types of a union, or the type."""
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-
-
-def _choices(kind: Any) -> Any:
-    """The values of an enumeration in its place: a file holds these."""
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return Literal[tuple(member.value for member in kind)]
-    return kind
-
-
-_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", type(None): "null"}
-
-
-def describe(kind: Any) -> str:
-    """What a type takes, in words.
-
-    Example:
-        >>> describe(int | None), describe(list[float])
-        ('a whole number or null', 'a list, each a number')
-    """
-    return " or ".join(dict.fromkeys(words for part in _parts(kind) if (words := _describe(_choices(part)))))
-
-
-def _describe(kind: Any) -> str:
-    inside = get_args(kind)
-    if get_origin(kind) is list:
-        return f"a list, each {describe(inside[0])}"
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, inside))}"
-    return "a mapping" if dict in (kind, get_origin(kind)) else _WORDS.get(kind, "")
 
 
 def option_ranges(classes: Sequence[type[Any]]) -> dict[str, Range]:
@@ -431,30 +326,29 @@ def check_value(name: str, value: Any, default: Any, ranges: Mapping[str, Range]
     """
     if value is None or value == default:
         return
+    low, high = ranges.get(name, (-_INTS, _INTS))
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and not item.strip() and name not in _MAY_BE_EMPTY:
-            raise ValueError(f"{name} is empty, expected a text.")
-        wanted = _wanted(item, *ranges.get(name, (-_INTS, _INTS)))
-        if wanted is not None:
-            raise ValueError(f"{name} is {shown(value)}, expected {wanted}.")
+            raise ValueError(f"--{name} is empty, expected a text.")
+        if isinstance(item, (int, float)) and not isinstance(item, bool):
+            enough = item > 0 if low is None else item >= low
+            if not (enough and item <= high):  # as it is with nan
+                least = "more than 0" if low is None else f"{low} or more"
+                wanted = f"{high} or less" if enough else least
+                raise ValueError(f"--{name} is {str(item)[:_LONGEST_NUMBER]}, expected {wanted}.")
 
 
-def _wanted(number: Any, low: float | None, high: float) -> str | None:
-    """What a number should have been; None for one in the range, and for what is no number."""
-    if not isinstance(number, (int, float)) or isinstance(number, bool):
-        return None
-    rules = {
-        "a finite number": isinstance(number, int) or math.isfinite(number),
-        "more than 0": low is not None or number > 0,
-        f"{low} or more": low is None or number >= low,
-        f"{high} or less": number <= high,
-    }
-    return next((words for words, kept in rules.items() if not kept), None)
-
-
-def shown(value: Any, length: int = 60) -> str:
-    """A value for a message, as YAML has it, cut where it is long."""
-    if isinstance(value, int) and abs(value) >= 10**length:  # writing it out may take for ever
-        return f"a number of more than {length} digits"
-    written = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
-    return written if len(written) <= length else f"{written[:length]}..."
+def _build(told: Mapping[str, Any], classes: Sequence[type[Any]], in_file: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The dataclasses; an error says that it is of the file where it names an option that is from there."""
+    ranges = option_ranges(classes)
+    try:
+        for entry in _fields(classes):
+            check_value(entry.name, told[entry.name], entry.default, ranges)
+            if entry.name != "model_name_or_path" or not told.get("base_url"):  # a server has names of its own
+                check_place(entry.name, told[entry.name])
+        return tuple(cls(**{entry.name: told[entry.name] for entry in _fields([cls])}) for cls in classes)
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        text = str(error) if isinstance(error, ValueError) else f"the options do not fit together: {error!r}"
+        from_file = [name for name, value in in_file.items() if told[name] in (value,)]  # nan is no equal of nan
+        ours = any(re.search(rf"\b{name}\b", text) for name in from_file)
+        raise ValueError(f"--config {told['config']}: {text}" if ours else text) from error

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import hf_fairness
+from hf_fairness.arguments import Command
 from hf_fairness.cli.hub import HubAccess, check_login
-from hf_fairness.cli.parsing import parse
 from hf_fairness.results import columns
 from hf_fairness.utils import metric_names, metric_path, progress
 
-DESCRIPTION = """Upload every metric as a Space NAMESPACE/<metric>, with its card and its page. After that
-evaluate.load("NAMESPACE/seat") works for everyone who has this package installed. Running it again uploads what has
-changed and leaves the rest alone."""
-
 PACKAGE = "hf-fairness"
-#: What a Space's card may say of colours.
-COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 
 
 @dataclass(kw_only=True)
@@ -40,9 +33,8 @@ class PushArguments(HubAccess):
     dry_run: bool = field(default=False, metadata={"help": "Check everything and say what would be uploaded, offline."})
 
 
-def main(argv: Sequence[str]) -> list[dict[str, Any]]:
-    """Check all metrics, push them one after the other, print the table; returns one row per metric."""
-    (arguments,) = parse([PushArguments], argv, prog="hf-fairness push-metrics", description=DESCRIPTION)
+def run(arguments: PushArguments) -> list[dict[str, Any]]:
+    """Push all metrics one after the other, print the table; returns one row per metric."""
     from huggingface_hub.constants import ENDPOINT
 
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", arguments.namespace):
@@ -64,7 +56,7 @@ def main(argv: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def space_files(name: str, install_from: str | None = None) -> dict[str, bytes]:
-    """What the Space of a metric holds, checked.
+    """What the Space of a metric holds.
 
     Args:
         name: id of the metric.
@@ -74,66 +66,26 @@ def space_files(name: str, install_from: str | None = None) -> dict[str, bytes]:
         Path in the Space to content.
 
     Raises:
-        ValueError: a missing file, a card that is none of a gradio Space, or requirements without this package.
+        ValueError: an unknown metric, or something that nothing can be installed from.
     """
     folder = Path(metric_path(name))
-    paths = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
-    paths += [folder / "README.md", folder / "requirements.txt"]
-    missing = [path.name for path in [*paths, folder / "app.py"] if not path.is_file()]
-    if missing:
-        raise ValueError(f"Metric {name!r} has no {', '.join(missing)} in {folder}; a Space needs it.")
-    files = {path.name: path.read_bytes() for path in sorted(paths)}
-    _check_card(name, files)
-    files["requirements.txt"] = _requirements(name, files["requirements.txt"].decode(), install_from).encode()
+    paths = [*folder.glob("*.py"), folder / "README.md", folder / "requirements.txt"]
+    files = {path.name: path.read_bytes() for path in sorted(paths) if path.name != "__init__.py"}
+    if install_from is not None:
+        files["requirements.txt"] = _requirements(files["requirements.txt"].decode(), install_from).encode()
     return files
 
 
-def _check_card(name: str, files: dict[str, bytes]) -> None:
-    """Raise unless the card opens with what the Hub wants to know of a gradio Space."""
-    from huggingface_hub import SpaceCard
-
-    try:
-        card = cast(Any, SpaceCard(files["README.md"].decode()).data).to_dict()
-    except Exception as error:  # yaml's errors, and those of the card itself
-        raise ValueError(f"README.md of metric {name!r} has no readable front matter: {error}") from error
-    wanted = {
-        "title": bool(card.get("title")),
-        "emoji": bool(card.get("emoji")),
-        "colorFrom": card.get("colorFrom") in COLOURS,
-        "colorTo": card.get("colorTo") in COLOURS,
-        "sdk": card.get("sdk") == "gradio",
-        "sdk_version": bool(re.fullmatch(r"\d+\.\d+\.\d+", str(card.get("sdk_version")))),
-        "app_file": card.get("app_file") in files,
-        "tags": "evaluate" in (card.get("tags") or []),
-    }
-    wrong = [f"{key}: {card.get(key)!r}" for key, good in wanted.items() if not good]
-    if wrong:
-        raise ValueError(
-            f"README.md of metric {name!r} is no card of a gradio Space for evaluate. Look at {', '.join(wrong)}."
-        )
-
-
-def _requirements(name: str, text: str, install_from: str | None) -> str:
-    """The requirements, with this package from where it was asked for."""
+def _requirements(text: str, install_from: str) -> str:
+    """The requirements of a Space, with this package from where it was asked for."""
     from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
 
-    lines, found = [], False
-    for line in text.splitlines():
-        content = line.split("#")[0].strip()
-        try:
-            requirement = Requirement(content) if content else None
-            if requirement is not None and canonicalize_name(requirement.name) == PACKAGE:
-                found = True
-                if install_from is not None:
-                    at = " @ " if "://" in install_from else ""
-                    line = str(Requirement(f"{PACKAGE}[{','.join(requirement.extras)}]{at}{install_from}"))
-        except InvalidRequirement as error:
-            raise ValueError(f"requirements.txt of metric {name!r}: {line!r}, {install_from=}: {error}") from error
-        lines.append(line)
-    if not found:
-        raise ValueError(f"requirements.txt of metric {name!r} does not name {PACKAGE}: its Space could not run.")
-    return "\n".join(lines) + "\n"
+    source = f" @ {install_from}" if "://" in install_from else install_from
+    try:
+        Requirement(f"{PACKAGE}[spaces]{source}")
+    except InvalidRequirement as error:
+        raise ValueError(f"--install_from {install_from}: {error}") from error
+    return re.sub(rf"(?m)^({PACKAGE}\[.*?\]).*$", lambda match: match[1] + source, text)
 
 
 def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> dict[str, str]:
@@ -163,3 +115,14 @@ def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> dict
             ) from error
         done[name] = "pushed" if found.changed else "unchanged"
     return done
+
+
+COMMAND = Command(
+    description="""Upload every metric as a Space NAMESPACE/<metric>, with its card and its page. After that
+evaluate.load("NAMESPACE/seat") works for everyone who has this package installed. Running it again uploads what has
+changed and leaves the rest alone.""",
+    arguments="hf_fairness.cli.push_metrics:PushArguments",
+    config="",
+    run=run,
+    positional="",
+)

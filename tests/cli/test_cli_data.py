@@ -54,7 +54,7 @@ def test_every_format_gives_the_same_rows(write, kind):
 def test_splits(write):
     path = write("splits")
     assert len(open_dataset(path, split="test")) == 1
-    with pytest.raises(ValueError, match="no split 'dev'; it has train, test"):
+    with pytest.raises(ValueError, match="has the splits train, test, not 'dev': say which with --dataset_split"):
         open_dataset(path, split="dev")
 
 

@@ -10,17 +10,10 @@ import pytest
 
 from hf_fairness.cli import flags, main
 
-OPTIONS = {
-    "on_missing": str,
-    "percentile": float | None,
-    "text_column": list[str] | None,
-    "score_column": list[str] | None,
-    "model_name_or_path": str,
-    "names": str | None,
-    "use_peft": bool,
-    "seed": int,
-    "pairs": str,
-}
+OPTIONS = [
+    *("on_missing", "percentile", "text_column", "score_column", "model_name_or_path", "names", "use_peft", "seed"),
+    "pairs",
+]
 
 
 @pytest.mark.parametrize(
@@ -44,12 +37,11 @@ OPTIONS = {
         ("no file out/on_missing/x.csv or C:\\on_missing\\x", None),
         ("The percentile is high; all names of the seed stay. Whose names is that?", None),
         ("hf_fairness.augment.on_missing(x) and on_missing(x), n_rows=3, other='b', row.on_missing", None),
-        ("--config c.yaml: seed is 'x', expected a whole number.", None),
     ],
 )
 def test_arguments_become_flags(said, expected):
     assert flags.in_flags(said, OPTIONS) == (said if expected is None else expected)
-    assert flags.in_flags(said, {}) == said
+    assert flags.in_flags(said, []) == said
 
 
 COMMANDS = [

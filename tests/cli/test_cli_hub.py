@@ -46,10 +46,10 @@ print(json.dumps(results))
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"HF_TOKEN": "hf_WrongToken12345"}, "does not accept the token from HF_TOKEN"),
-        ({"HF_TOKEN": ""}, "needs a token of the Hub"),
+        ({"HF_TOKEN": "hf_WrongToken12345"}, "The token from HF_TOKEN environment variable is invalid"),
+        ({"HF_TOKEN": ""}, "no token found"),
         ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
-        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
+        ({"HF_HUB_OFFLINE": "1"}, "offline mode is enabled"),
     ],
 )
 def test_a_bad_login_is_said_before_any_work(fake_hub, tmp_path, environment, message):

@@ -152,9 +152,9 @@ def test_a_method_is_a_command_by_the_file_in_its_folder(tmp_path, monkeypatch, 
     monkeypatch.setattr(cli, "_FOUND", found)
     run = cli.command("count-rows")
     assert run(["--config", str(tmp_path / "c.yaml"), "--output_dir", "here"])["text"] == "2 rows for here"
-    assert capsys.readouterr().out == "2 rows for here\n\n"
+    assert capsys.readouterr().out == "\n2 rows for here\n\n"
     with pytest.raises(ValueError, match="--push_artefacts rows needs --push_to_hub"):
         run(["--push_artefacts", "rows"])
     with pytest.raises(SystemExit):
         run(["--datset", "x"])
-    assert "did you mean --dataset?" in capsys.readouterr().err
+    assert "Did you mean '--dataset'?" in capsys.readouterr().err

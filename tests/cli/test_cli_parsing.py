@@ -41,9 +41,9 @@ def test_yaml_is_below_flags_and_above_defaults(tmp_path):
     ("text", "message"),
     [
         ("bita: 1\n", "unknown option 'bita'. Did you mean 'beta'?"),
-        ("- a\n- b\n", "expected `option: value` lines, got list"),
+        ("- a\n- b\n", "expected `option: value` lines, got sequence"),
         ("a: [\n", "not valid YAML"),
-        ("beta: lots\n", "beta is 'lots', expected a number."),
+        ("beta: lots\n", "--beta: invalid float value: 'lots'"),
     ],
 )
 def test_bad_yaml(tmp_path, capsys, text, message):
@@ -73,7 +73,7 @@ def test_unknown_flag_names_the_nearest(capsys):
     with pytest.raises(SystemExit) as error:
         read("--model", "m", "--betta", "2")
     assert error.value.code == 2
-    assert "--betta (did you mean --beta?)" in capsys.readouterr().err
+    assert "unknown option --betta. Did you mean '--beta'?" in capsys.readouterr().err
 
 
 def test_a_misspelt_flag_is_named_before_the_one_that_it_leaves_out(capsys):
@@ -81,7 +81,7 @@ def test_a_misspelt_flag_is_named_before_the_one_that_it_leaves_out(capsys):
     class Needed:
         model_name: str = field(metadata={"help": "it must be given"})
 
-    for words, said in {"--model x": "--model (did you mean --model_name?)", "": "are required: --model_name"}.items():
+    for words, said in {"--model x": "--model. Did you mean '--model_name'?", "": "are required: --model_name"}.items():
         with pytest.raises(SystemExit):
             parse([Needed], words.split(), prog="test", description="A test.")
         assert said in capsys.readouterr().err

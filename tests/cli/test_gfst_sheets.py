@@ -66,8 +66,8 @@ def test_quality_and_the_filter_are_scored(tmp_path, capsys):
     ("words", "message"),
     [
         (["{sheet}"], "--key"),
-        (["nowhere.csv", "--key", "{key}"], "nowhere.csv is no file"),
-        (["{sheet}", "--key", "{folder}"], "is no file; expected a CSV file that"),
+        (["nowhere.csv", "--key", "{key}"], "--sheets: there is no such file or folder: nowhere.csv"),
+        (["{sheet}", "--key", "{folder}"], "is a folder. Expected a CSV file that"),
         (["{key}", "--key", "{key}"], "Sheet 1 has the columns id, item, system"),
         (["{sheet}", "--key", "{sheet}"], "The key has the columns id, source, person"),
         (["{sheet}", "--key", "{key}"], "has an answer in its column 'gender': there is nothing to score yet"),
