@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hf_fairness.arguments import Command
-from hf_fairness.report.text import format_fixed
-from hf_fairness.results import columns
+from hf_fairness.results import show
 
 #: Question -> what its table calls the number, and how it is read.
 TITLES = {
@@ -41,7 +40,7 @@ def run(arguments: SheetArguments) -> dict[str, Any]:
             f"No row of {', '.join(arguments.sheets)} has an answer in its column {scores['question']!r}: there is "
             "nothing to score yet."
         )
-    print("\n".join(_lines(scores)))
+    _print(scores)
     if arguments.output_dir is not None:
         folder = Path(arguments.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,33 +48,19 @@ def run(arguments: SheetArguments) -> dict[str, Any]:
     return scores
 
 
-def _lines(scores: Mapping[str, Any]) -> Iterator[str]:
+def _print(scores: Mapping[str, Any]) -> None:
     """The scores for a terminal."""
-    from hf_fairness.measure.translator.human import ANSWERS
-
-    question = scores["question"]
-    yield f"{question}: {TITLES[question]}"
     agreement = scores["agreement"]
     told = "" if agreement is None else f"; annotators agree on {agreement:.0%} of the rows that two of them answered"
-    yield f"{scores['n_annotators']} annotators, {scores['n_rows']} rows, {scores['n_blank']} without answer{told}\n"
-    if question == "preserved":
-        cells = ("TP", "TN", "FP", "FN")
-        rows = [[name, *(_cell(part, cell) for cell in cells)] for name, part in scores["groups"].items()]
-        yield from columns([("group", *cells), *rows])
-        return
-    name = "accuracy" if question == "gender" else "quality"
-    answers = list(ANSWERS["gender"]) if question == "gender" else []
-    rows = [
-        [system, str(part["n"]), *(str(part["answers"][answer]) for answer in answers), _cell(part, name)]
-        for system, part in scores["systems"].items()
-    ]
-    yield from columns([("system", "sentences", *answers, name), *rows])
-    for pair, gap in scores["differences"].items():
-        yield f"{pair}: {format_fixed(gap['mean'], gap['ci95'], '+.3f')} on {gap['n']} sentences"
-
-
-def _cell(part: Mapping[str, Any], name: str) -> str:
-    return format_fixed(part[name], part.get(f"{name}_ci95"))
+    print(f"{scores['question']}: {TITLES[scores['question']]}")
+    print(f"{scores['n_annotators']} annotators, {scores['n_rows']} rows, {scores['n_blank']} without answer{told}\n")
+    shown = {part: scores[part] for part in ("groups", "systems") if part in scores}
+    if scores.get("differences"):
+        gaps = scores["differences"].items()
+        shown["differences"] = {
+            pair: {"mean": gap["mean"], "mean_ci95": gap["ci95"], "n": gap["n"]} for pair, gap in gaps
+        }
+    show(shown, entries=None)
 
 
 COMMAND = Command(
