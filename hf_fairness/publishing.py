@@ -136,7 +136,7 @@ def publish(
         private: whether a new repository is private.
         message: of the commit; None: the artefact's own.
         revision: branch that is there; None: the main one.
-        space_sdk: of a new Space.
+        space_sdk: of a new Space; None: gradio.
 
     Returns:
         Address, commit, and whether anything had changed.
@@ -160,7 +160,8 @@ def publish(
     if what.folder is not None or what.write is None:
         _check({**({} if what.folder is None else folder_files(what.folder)), **what.given}, repo_id)
     with _without_secrets(repo_id):
-        api, url = _open(repo_id, repo_type=what.repo_type, space_sdk=space_sdk, token=token, private=private)
+        sdk = "gradio" if what.repo_type == "space" else None
+        api, url = _open(repo_id, repo_type=what.repo_type, space_sdk=space_sdk or sdk, token=token, private=private)
         with what.files(url.repo_id) as files:
             _check(files, repo_id)
             return _commit(files, api, url, what.repo_type, message or what.message, revision)

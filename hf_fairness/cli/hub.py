@@ -41,7 +41,7 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
         ConnectionError: the Hub is out of reach, or this process is told to stay offline.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalTokenNotFoundError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # public, and not re-exported
 
     if token is not None and not re.fullmatch(r"[!-~]+", token):
@@ -52,12 +52,13 @@ def check_login(repo_id: str, *, repo_type: str = "model", token: str | None = N
     except HFValidationError as error:
         said = str(error).strip().rstrip(".")
         raise ValueError(f"Cannot push to {repo_id!r}: {said}. {_FLAGS[repo_type]} names the repository.") from error
-    except (LocalTokenNotFoundError, HfHubHTTPError) as error:
-        raise PermissionError(f"Cannot push to {repo_id}: {redact(str(error))} {_LOGIN}.") from error
-    except Exception as error:  # of whichever HTTP library the client is made with
-        said = redact(str(error)).rstrip(".") or type(error).__name__
-        advice = "Look at the network, or leave out --push_to_hub."
-        raise ConnectionError(f"Cannot push to {repo_id}: {said}. {advice}") from error
+    except Exception as error:  # of the Hub, or of whichever HTTP library its client is made with
+        why = " ".join(redact(str(error)).split()).rstrip(".") or type(error).__name__
+        said = f"Cannot push to {repo_id}: {why}."
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, LocalTokenNotFoundError) or status in (401, 403):
+            raise PermissionError(f"{said} {_LOGIN}.") from error
+        raise ConnectionError(f"{said} Look at the network, or leave out --push_to_hub.") from error
     full = repo_id if "/" in repo_id else f"{user['name']}/{repo_id}"
     refusal = next((why for why, holds in _refusals(user, full, repo_type).items() if holds), None)
     if refusal is not None:
@@ -75,9 +76,9 @@ def _refusals(user: Mapping[str, Any], repo_id: str, repo_type: str) -> dict[str
     granted = {(entity.get("type"), entity.get("name")) for entity in writable}
     asked = {("user", namespace), ("org", namespace), (repo_type, repo_id)}
     scoped = token.get("role") == "fineGrained" and isinstance(scopes, list)
+    foreign = f"you are logged in as {name}, who may write to {', '.join(roles)}; choose one of these"
     return {
-        f"you are logged in as {name}, who may write to {', '.join(roles)}; choose one of these": namespace
-        not in roles,
+        foreign: namespace not in roles,
         "the token may only read": token.get("role") == "read",
         "the fine-grained token has no permission repo.write there": scoped and asked.isdisjoint(granted),
         f"{name} may only read in the organisation {namespace}": roles.get(namespace) == "read",
@@ -186,7 +187,7 @@ def more_artefacts(**public: str) -> type[Any]:
 
 
 def repositories(options: Any, output_dir: str, more: Sequence[str] | None = None) -> dict[str, str]:
-    """Repository of each artefact that a command is told to push; empty where it is told nothing.
+    """Repository of each artefact that a command is told to push, which one may write to; empty where it is told none.
 
     Args:
         options: with ``push_to_hub`` and ``hub_model_id``: :class:`HubOptions` or `TrainingArguments`.
@@ -197,20 +198,18 @@ def repositories(options: Any, output_dir: str, more: Sequence[str] | None = Non
         Name of the artefact -> repository; the model is first.
 
     Raises:
-        ValueError: ``more`` without ``push_to_hub``.
+        ValueError: ``more`` without ``push_to_hub``, or as :func:`check_login`, which the first process asks for all.
+        OSError: as there.
     """
     if not options.push_to_hub:
         if more:
             raise ValueError(f"--push_artefacts {' '.join(more)} needs --push_to_hub.")
         return {}
     base = options.hub_model_id or Path(output_dir).resolve().name
-    return {MODEL: base, **{name: f"{base}-{name}" for name in dict.fromkeys(more or [])}}
-
-
-def check_logins(wanted: Mapping[str, str], token: str | None = None) -> None:
-    """Raise unless all of them may be written to, as :func:`check_login` says; the first process asks for all."""
+    wanted = {MODEL: base, **{name: f"{base}-{name}" for name in dict.fromkeys(more or [])}}
     for name, repo_id in wanted.items() if is_main_process() else ():
-        check_login(repo_id, repo_type=REPO_TYPES.get(name, "dataset"), token=token)
+        check_login(repo_id, repo_type=REPO_TYPES.get(name, "dataset"), token=options.hub_token)
+    return wanted
 
 
 def push_all(artefacts: Mapping[str, Artefact], wanted: Mapping[str, str], options: Any) -> dict[str, str]:
@@ -223,6 +222,9 @@ def push_all(artefacts: Mapping[str, Artefact], wanted: Mapping[str, str], optio
 
     Returns:
         Address of each, by name.
+
+    Raises:
+        RuntimeError: the Hub refuses one, or is out of reach; the message says what was pushed before.
     """
     from hf_fairness.publishing import publish
 
@@ -231,7 +233,12 @@ def push_all(artefacts: Mapping[str, Artefact], wanted: Mapping[str, str], optio
         if name not in artefacts:
             print(f"There is no {name} to push to {repo_id}: the run made none.")
             continue
-        found = publish(artefacts[name], repo_id, token=options.hub_token, private=options.hub_private_repo)
+        try:
+            found = publish(artefacts[name], repo_id, token=options.hub_token, private=options.hub_private_repo)
+        except OSError as error:
+            said = " ".join(str(error).split())  # of the Hub's errors, which have many lines, two are shown
+            before = ", ".join(done) or "nothing"
+            raise RuntimeError(f"{said}\nPushed before that: {before}. Run the same command again to go on.") from error
         done[name] = found.url
         print(found)
     return done

@@ -9,7 +9,7 @@ from typing import Any
 
 from hf_fairness._processes import refuse_engines
 from hf_fairness.arguments import Command
-from hf_fairness.cli.hub import check_logins, more_artefacts, push_all, repositories
+from hf_fairness.cli.hub import more_artefacts, push_all, repositories
 from hf_fairness.cli.parsing import parse
 from hf_fairness.utils import is_main_process
 
@@ -67,10 +67,9 @@ def main(name: str, command: Command, argv: Sequence[str]) -> Any:
 def _run_method(command: Command, run: Callable[..., dict[str, Any]], arguments: Any, config: Any, more: Any) -> Any:
     """Carry out what was asked."""
     output_dir = getattr(config, "output_dir", None) or arguments.output_dir
-    wanted = repositories(config, str(output_dir), more.push_artefacts)
-    if wanted:
+    if config.push_to_hub:
         command.check_push(arguments)
-        check_logins(wanted, config.hub_token)
+    wanted = repositories(config, str(output_dir), more.push_artefacts)
     if quiet_unless_watched():
         config.disable_tqdm = True
     result = run(arguments, config, **command.open_data(arguments, config))

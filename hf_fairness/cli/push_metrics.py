@@ -6,13 +6,12 @@ import logging
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import hf_fairness
+from hf_fairness import __version__
 from hf_fairness.arguments import Command
-from hf_fairness.cli.hub import HubAccess, check_login
+from hf_fairness.cli.hub import HubAccess, check_login, push_all
 from hf_fairness.results import columns
-from hf_fairness.utils import metric_names, metric_path, progress
+from hf_fairness.utils import metric_names, metric_path
 
 PACKAGE = "hf-fairness"
 
@@ -33,26 +32,24 @@ class PushArguments(HubAccess):
     dry_run: bool = field(default=False, metadata={"help": "Check everything and say what would be uploaded, offline."})
 
 
-def run(arguments: PushArguments) -> list[dict[str, Any]]:
-    """Push all metrics one after the other, print the table; returns one row per metric."""
-    from huggingface_hub.constants import ENDPOINT
+def run(arguments: PushArguments) -> dict[str, str]:
+    """Push all metrics one after the other, or say what would be pushed; returns the repository or address of each."""
+    from hf_fairness.publishing import Artefact
 
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", arguments.namespace):
         raise ValueError(f"--namespace must be the name of a user or an organisation; got {arguments.namespace!r}.")
-    spaces = {name: space_files(name, arguments.install_from) for name in arguments.only or metric_names()}
-    statuses = dict.fromkeys(spaces, "not pushed (dry run)") if arguments.dry_run else _push(arguments, spaces)
-    rows: list[dict[str, Any]] = [
-        {
-            "metric": name,
-            "status": status,
-            "files": sorted(spaces[name]),
-            "url": f"{ENDPOINT}/spaces/{arguments.namespace}/{name}",
-        }
-        for name, status in statuses.items()
-    ]
-    lines = ((row["metric"], row["status"], ", ".join(row["files"]), row["url"]) for row in rows)
-    print(*columns([("metric", "status", "files", "Space"), *lines], left=range(4)), sep="\n")
-    return rows
+    spaces = {}
+    for name in arguments.only or metric_names():
+        files, message = space_files(name, arguments.install_from), f"Metric {name} of hf-fairness {__version__}"
+        spaces[name] = Artefact("space", given=files, message=message)
+    wanted = {name: f"{arguments.namespace}/{name}" for name in spaces}
+    if arguments.dry_run:
+        rows = [(name, repo_id, ", ".join(spaces[name].given)) for name, repo_id in wanted.items()]
+        print(*columns([("metric", "Space (dry run: not pushed)", "files"), *rows], left=range(3)), sep="\n")
+        return wanted
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
+    check_login(next(iter(wanted.values())), repo_type="space", token=arguments.hub_token)  # before anything is made
+    return push_all(spaces, wanted, arguments)
 
 
 def space_files(name: str, install_from: str | None = None) -> dict[str, bytes]:
@@ -86,35 +83,6 @@ def _requirements(text: str, install_from: str) -> str:
     except InvalidRequirement as error:
         raise ValueError(f"--install_from {install_from}: {error}") from error
     return re.sub(rf"(?m)^({PACKAGE}\[.*?\]).*$", lambda match: match[1] + source, text)
-
-
-def _push(arguments: PushArguments, spaces: dict[str, dict[str, bytes]]) -> dict[str, str]:
-    """Create each Space unless it exists, and commit the files that differ; returns what became of each."""
-    from hf_fairness.publishing import publish
-
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns of every Space that is up to date
-    first = f"{arguments.namespace}/{next(iter(spaces))}"
-    check_login(first, repo_type="space", token=arguments.hub_token)  # before anything is made
-    done: dict[str, str] = {}
-    for name, files in progress(spaces.items(), "Pushing", total=len(spaces), unit="Space"):
-        repo_id = f"{arguments.namespace}/{name}"
-        try:
-            found = publish(
-                files,
-                repo_id,
-                repo_type="space",
-                space_sdk="gradio",
-                private=arguments.hub_private_repo,
-                token=arguments.hub_token,
-                message=f"Metric {name} of hf-fairness {hf_fairness.__version__}",
-            )
-        except OSError as error:
-            raise RuntimeError(
-                f"{repo_id}: {error}\nPushed before that: {', '.join(done) or 'none'}. Run the same command again to "
-                "go on."
-            ) from error
-        done[name] = "pushed" if found.changed else "unchanged"
-    return done
 
 
 COMMAND = Command(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import types
 
 import pytest
+from huggingface_hub.errors import HfHubHTTPError
 
 from hf_fairness.cli import audit, augment_methods, build_dataset, main, push_metrics
-from hf_fairness.cli.hub import HubOptions, check_login, check_logins, push_all, repositories
+from hf_fairness.cli.hub import HubOptions, check_login, push_all, repositories
 from hf_fairness.publishing import Artefact
 
 CANARY = "hf_CanaryTokenThatNobodyMaySee0123"
@@ -96,6 +98,19 @@ def test_what_the_token_may_do_is_known(token, organisations, repo, message, mon
     else:
         with pytest.raises((OSError, ValueError), match=message):
             check_login(repo, repo_type="dataset")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "advice"),
+    [(401, PermissionError, "hf auth login"), (429, ConnectionError, "network"), (503, ConnectionError, "network")],
+)
+def test_a_login_is_asked_for_only_where_the_token_is_refused(status, kind, advice, monkeypatch):
+    def answer(self, token=None):
+        raise HfHubHTTPError("no", response=types.SimpleNamespace(status_code=status, headers={}, request=None))
+
+    monkeypatch.setattr("huggingface_hub.HfApi.whoami", answer)
+    with pytest.raises(kind, match=rf"Cannot push to me/it: no\. .*{advice}"):
+        check_login("me/it")
 
 
 @pytest.mark.parametrize(
@@ -198,14 +213,15 @@ def test_of_several_processes_the_first_pushes_alone(tmp_path, monkeypatch):
     """The others neither ask for a login, which this endpoint would refuse, nor push."""
     (tmp_path / "model").mkdir()
     artefacts = {"model": Artefact("model", tmp_path / "model")}
-    wanted = repositories(HubOptions(push_to_hub=True), str(tmp_path / "it"), ["pool", "pool"])
-    assert wanted == {"model": "it", "pool": "it-pool"}
     monkeypatch.setattr("huggingface_hub.HfApi.whoami", lambda self, token=None: {"name": "tester"})
+    asked, foreign = HubOptions(push_to_hub=True), HubOptions(push_to_hub=True, hub_model_id="other/it")
     monkeypatch.setenv("RANK", "1")
-    check_logins({"model": "other/it"})
-    assert push_all(artefacts, wanted, HubOptions()) == {}
+    assert repositories(foreign, "out") == {"model": "other/it"}
+    assert push_all(artefacts, {"model": "it"}, asked) == {}
     monkeypatch.setenv("RANK", "0")
+    wanted = repositories(asked, str(tmp_path / "it"), ["pool", "pool"])
+    assert wanted == {"model": "it", "pool": "it-pool"}
     with pytest.raises(PermissionError, match="other/it"):
-        check_logins({"model": "other/it"})
+        repositories(foreign, "out")
     with pytest.raises(ValueError, match="nothing to push to it"):
-        push_all(artefacts, wanted, HubOptions())
+        push_all(artefacts, wanted, asked)

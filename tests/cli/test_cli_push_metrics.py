@@ -19,7 +19,7 @@ from support import fake_hub as hub_module
 PUSH = """
 import json, sys
 from hf_fairness.cli import command
-print(json.dumps([[row["metric"], row["status"], row["url"]] for row in command("push-metrics")(sys.argv[1:])]))
+print(json.dumps(command("push-metrics")(sys.argv[1:])))
 """
 LOAD = """
 import json, sys
@@ -50,10 +50,13 @@ def hub(fake_hub):
 
 
 def _push(hub, *words):
-    printed = hub.run(PUSH, "--namespace", "tester", *words)
-    rows = json.loads(printed.splitlines()[-1])
-    assert all(name in printed.splitlines()[place + 2] for place, (name, _, _) in enumerate(rows))
-    return {name: status for name, status, _ in rows}
+    """Whether each metric was pushed, or was up to date."""
+    *lines, last = hub.run(PUSH, "--namespace", "tester", *words).splitlines()
+    urls = json.loads(last)
+    assert all(url in line for line, url in zip(lines, urls.values(), strict=True))
+    return {
+        name: "pushed" if line.startswith("Pushed") else "unchanged" for name, line in zip(urls, lines, strict=True)
+    }
 
 
 @pytest.mark.whole
@@ -113,24 +116,27 @@ def test_a_failure_says_what_was_done_and_how_to_go_on(fake_hub, monkeypatch):
     except RuntimeError as error:
         print(str(error).replace("\\n", " "))
     """
-    last = fake_hub.run(code).splitlines()[-1]
-    assert "tester/seat: " in last
-    assert "Pushed before that: cced. Run the same command again" in last
+    printed = fake_hub.run(code).splitlines()
+    assert printed[-2].startswith("Pushed to ")
+    assert printed[-2].endswith("tester/cced")
+    assert "tester/seat: " in printed[-1]
+    assert "Pushed before that: cced. Run the same command again" in printed[-1]
 
 
 def test_every_metric_is_fit_for_a_space(root):
     names = metric_names()
     assert names == sorted(path.parent.name for path in (root / "metrics").glob("*/README.md"))
     assert {"seat", "cced", "bias_score"} <= set(names)
-    rows = command("push-metrics")(["--namespace", "someone", "--dry_run"])
-    assert [row["metric"] for row in rows] == names
+    assert command("push-metrics")(["--namespace", "someone", "--dry_run"]) == {
+        name: f"someone/{name}" for name in names
+    }
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", encoding="utf-8")
     known = set(setup["options.extras_require"])
-    for row in rows:
-        assert row["files"] == sorted([f"{row['metric']}.py", "README.md", "app.py", "requirements.txt"])
-        assert row["url"].endswith(f"/spaces/someone/{row['metric']}")
-        lines = [Requirement(line) for line in space_files(row["metric"])["requirements.txt"].decode().splitlines()]
+    for name in names:
+        files = space_files(name)
+        assert set(files) == {f"{name}.py", "README.md", "app.py", "requirements.txt"}
+        lines = [Requirement(line) for line in files["requirements.txt"].decode().splitlines()]
         (ours,) = [line for line in lines if line.name == "hf-fairness"]
         assert ours.extras <= known
         assert "spaces" in ours.extras
@@ -140,8 +146,8 @@ def test_a_dry_run_prints_the_table_and_needs_no_network(capsys, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a dry run went to the network"))
     assert main(["push-metrics", "--namespace", "me", "--only", "seat", "--dry_run"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].split() == ["metric", "status", "files", "Space"]
-    assert printed[2].startswith("seat    not pushed (dry run)  README.md, app.py, requirements.txt, seat.py")
+    assert re.split("  +", printed[0]) == ["metric", "Space (dry run: not pushed)", "files"]
+    assert re.split("  +", printed[2]) == ["seat", "me/seat", "README.md, app.py, requirements.txt, seat.py"]
 
 
 @pytest.mark.parametrize(
