@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import importlib
@@ -20,7 +19,8 @@ from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
 from hf_fairness.utils import did_you_mean, end_distributed_process, keep_freed_memory
 
-_ABOUT = re.compile(r"`hf-fairness (?P<name>[\w-]+)`: (?P<summary>.+)\.", re.DOTALL)
+#: Beginning of a file that is a command.
+_ABOUT = re.compile(r'"""`hf-fairness (?P<name>[\w-]+)`: (?P<summary>[^"]+?)\.\s*("""|\n\n)')
 
 
 def _find() -> dict[str, tuple[str, str]]:
@@ -36,8 +36,7 @@ def _find() -> dict[str, tuple[str, str]]:
         files |= {f"{package}.{path.parent.name}.command": path for path in Path(folder).glob("*/command.py")}
     found = {}
     for module, path in files.items():
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        about = _ABOUT.fullmatch(docstring.partition("\n\n")[0])
+        about = _ABOUT.match(path.read_text(encoding="utf-8"))
         if about:
             found[about["name"]] = (" ".join(about["summary"].split()), module)
     return dict(sorted(found.items()))

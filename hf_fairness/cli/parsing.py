@@ -301,9 +301,9 @@ _RANGES: tuple[tuple[float | None, float, str], ...] = (
 )
 #: name -> (lowest or None, highest) of every option that takes numbers and does not bring its own, see `option_ranges`.
 RANGES = {name: (low, high) for low, high, names in _RANGES for name in names.split()}
-#: Texts that may be empty.
-#: Digits of a number in a message.
+#: Letters of a number in a message.
 _LONGEST_NUMBER = 60
+#: Texts that may be empty.
 _MAY_BE_EMPTY = frozenset({"placeholder", "prefix"})
 
 
