@@ -430,11 +430,13 @@ def missing(place: str, wanted: str) -> str:
     Returns:
         What is wrong with the path, names like it, and what is accepted.
     """
-    there = _nearest(place)
-    if there == Path(place) or there.is_file():
-        return f"{there} is a {'folder' if there.is_dir() else 'file'}. Expected {wanted}."
-    lost = there / Path(place).relative_to(there).parts[0]
-    return f"there is no such file or folder: {lost}.{near_names(str(lost))} Expected {wanted}."
+    path, there = Path(place), _nearest(place)
+    if there == path or there.is_file():
+        so = "" if there == path else f", so there is no {place}"
+        return f"{there} is a {'folder' if there.is_dir() else 'file'}{so}. Expected {wanted}."
+    lost = there / path.relative_to(there).parts[0]
+    what = "no such file or folder" if lost == path else f"no folder {lost}"
+    return f"there is {what}: {place}.{near_names(str(lost))} Expected {wanted}."
 
 
 def _nearest(place: str) -> Path:
@@ -447,7 +449,7 @@ def near_names(place: str) -> str:
     path = Path(place)
     names = [other.name for other in islice(path.parent.glob("*"), _MOST_NAMES)]
     alike = [name for name in names if Path(name).stem.lower() == path.stem.lower()]
-    near = difflib.get_close_matches(path.name, names, n=3) or alike[:3]
+    near = list(dict.fromkeys([*alike, *difflib.get_close_matches(path.name, names, n=3)]))[:3]
     return f" Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""
 
 

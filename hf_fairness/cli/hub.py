@@ -228,7 +228,7 @@ def push_all(artefacts: Mapping[str, Artefact], wanted: Mapping[str, str], optio
     """
     from hf_fairness.publishing import publish
 
-    done = {}
+    done = dict[str, str]()
     for name, repo_id in wanted.items() if is_main_process() else ():
         if name not in artefacts:
             print(f"There is no {name} to push to {repo_id}: the run made none.")

@@ -65,8 +65,10 @@ def test_what_is_not_said_is_an_error_that_names_the_flag(splits: str, tmp_path:
         open_rows(DataArguments())
     with pytest.raises(ValueError, match=r"splits train, validation, test: say which with --test_split"):
         open_held_out(DataArguments(dataset=str(own)), HeldOutArguments(test_dataset=splits), "test")
-    with pytest.raises(ValueError, match=r"has no splits\. Name the file of the rows with --validation_dataset"):
-        open_held_out(DataArguments(dataset=str(own)), HeldOutArguments(validation_split="dev"), "validation")
+    for split in ("dev", "train"):  # the rows of the training are not held out either
+        said = rf"--validation_split {split}: .* has no splits\. Name the file of the rows with --validation_dataset"
+        with pytest.raises(ValueError, match=said):
+            open_held_out(DataArguments(dataset=str(own)), HeldOutArguments(validation_split=split), "validation")
     with pytest.raises(ValueError, match=r"--dataset_config mnli: .* has no configurations"):
         open_rows(DataArguments(dataset=str(own), dataset_config="mnli"))
     with pytest.raises(ValueError, match=r"--dataset_split train\[:10%\]: .* is one table, .* Take --max_rows"):

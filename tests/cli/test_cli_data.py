@@ -9,7 +9,7 @@ from datasets import Dataset, DatasetDict
 
 from hf_fairness.attributes import load_attribute
 from hf_fairness.cli import audit
-from hf_fairness.sources import open_dataset, open_variants, text_column
+from hf_fairness.sources import missing, open_dataset, open_variants, text_column
 
 ROWS = [{"text": "She sings.", "score": 1.5}, {"text": 'He said "no".', "score": 2.0}]
 
@@ -82,6 +82,17 @@ def test_unknown_and_empty_files(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"text": "a"}\n{"text": ')
     with pytest.raises(ValueError, match=r"torn.jsonl cannot be read"):
         open_dataset(str(tmp_path / "torn.jsonl"))
+
+
+def test_what_is_not_there_is_said_with_what_lies_near(tmp_path):
+    for name in ("Rows.parquet", "row.csv", "other.csv"):
+        (tmp_path / name).write_text("x")
+    said = missing(str(tmp_path / "rows.csv"), "a table")
+    assert said.startswith(f"there is no such file or folder: {tmp_path / 'rows.csv'}. Did you mean ")
+    assert f"mean {tmp_path / 'Rows.parquet'} or {tmp_path / 'row.csv'}? Expected a table." in said
+    lost = tmp_path / "nowhere" / "deep" / "rows.csv"
+    assert f"there is no folder {tmp_path / 'nowhere'}: {lost}. Expected" in missing(str(lost), "a table")
+    assert "row.csv is a file, so there is no " in missing(str(tmp_path / "row.csv" / "out"), "a folder")
 
 
 def test_text_column_must_be_clear():
