@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import inspect
 import re
@@ -228,10 +229,31 @@ def read_file(parser: _Parser, path: Path, kinds: Mapping[str, Any]) -> dict[str
         elif value and shapes <= {list, type(None)}:
             words += [f"--{name}", *(item.value for item in node.value)]
         else:
-            parser.set_defaults(**{name: value})
+            parser.set_defaults(**{name: _nested(parser, name, value, kinds[name])})
     taken = vars(parser.parse_args(words))
     parser.file = None
     return {name: taken[name] for name in names}
+
+
+def _nested(parser: _Parser, name: str, value: Any, kind: Any) -> Any:
+    """A mapping or a list for an option that takes words too, if what is inside has the types that the option takes."""
+    from huggingface_hub.dataclasses import type_validator
+
+    readings = [value]
+    if isinstance(value, dict):  # where a number is wanted a whole one will do
+        readings.append({key: float(item) if type(item) is int else item for key, item in value.items()})
+    for reading in readings:
+        with contextlib.suppress(TypeError):
+            type_validator(name, reading, kind)
+            return reading
+    raise ValueError(f"--config {parser.file}: --{name} is {value}, expected {kind}.")
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads `1e-4` as the number that it is on a command line; YAML wants a point in it."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[+-]?\d+[eE][+-]?\d+$"), list("+-0123456789"))
 
 
 def _entries(parser: _Parser, path: Path) -> list[tuple[str, Any, Any]]:
@@ -239,7 +261,7 @@ def _entries(parser: _Parser, path: Path) -> list[tuple[str, Any, Any]]:
     if not path.is_file():
         parser.error(missing(str(path), "a YAML file"))
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8-sig"))
+        loader = _Loader(path.read_text(encoding="utf-8-sig"))
         document = loader.get_single_node()
         if not isinstance(document, yaml.MappingNode):
             raise ValueError(f"expected `option: value` lines, got {getattr(document, 'id', 'an empty file')}")

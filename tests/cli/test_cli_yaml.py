@@ -135,6 +135,10 @@ def test_each_number_has_a_range_that_holds_its_default(options, command):
         ("target_lang: it\ntarget_lang: de\n", "--target_lang is given twice."),
         ("seed: -1\n", "--seed is -1, expected 0 or more."),
         ("learning_rate: nan\n", "--learning_rate is nan, expected more than 0."),
+        (
+            "liger_kernel_config: {rope: maybe}\n",
+            "--liger_kernel_config is {'rope': 'maybe'}, expected dict[str, bool]",
+        ),
         ("learning_rate: lots\n", "--learning_rate: invalid float value: 'lots'"),
         ("push_to_hub: me/it\n", "--push_to_hub takes no name; --hub_model_id"),
         ("max_pairs: 3\n", "--max_pairs is 3, expected at least --min_pairs"),
@@ -180,6 +184,13 @@ def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
     monkeypatch.setattr(methods, "parse", note)
     assert main([command, *words]) == 130
     return {name: value for arguments in taken for name, value in vars(arguments).items()}
+
+
+def test_numbers_within_a_mapping_are_those_of_a_command_line(tmp_path, monkeypatch):
+    (tmp_path / "c.yaml").write_text("learning_rate_mapping: {a: 1e-4, b: 1}\nlr_scheduler_kwargs: {c: 1E+2, d: 1}\n")
+    found = parsed("ccd", monkeypatch, "m", "--config", str(tmp_path / "c.yaml"))
+    assert found["learning_rate_mapping"] == {"a": 1e-4, "b": 1.0}
+    assert found["lr_scheduler_kwargs"] == {"c": 100.0, "d": 1}
 
 
 #: Command, a setting of its demo with what the demo has, the plain default, and two others.
