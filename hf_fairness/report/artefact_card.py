@@ -9,11 +9,9 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import Record
-from hf_fairness.report.card import HEADING, findings_markdown, introduction, numbers
-from hf_fairness.report.markdown import bullets, code_block, escape_markdown, sections
-from hf_fairness.report.merge import FRONT, marked, own_section, update_card
-from hf_fairness.report.summary import summarize
-from hf_fairness.report.text import DISCLAIMER
+from hf_fairness.report.merge import FRONT, marked, own_section, update_front
+from hf_fairness.report.render import render
+from hf_fairness.report.view import view
 
 #: Stands in ``load`` for the repository, or the folder, that is loaded.
 REPOSITORY = "{repository}"
@@ -62,29 +60,14 @@ def bias_section(record: Record | None = None, *, of: str = "") -> str:
     Returns:
         Markdown from a second-level heading to a line end.
     """
-    if record is None:
-        return sections(
-            [
-                (
-                    f"## {HEADING}",
-                    "Nothing was measured after this training: neither what got better nor what got worse is known. "
-                    "That a method against bias was used does not show that the model is fair. `hf-fairness audit` "
-                    "measures encoders; for other models see the commands of hf-fairness.",
-                )
-            ]
-        )
-    summary = summarize(record)
-    said = f"This was measured on {of}. {summary.headline}" if of else summary.headline
-    return sections([(f"## {HEADING}", findings_markdown(summary)), ("", escape_markdown(said)), ("", DISCLAIMER)])
+    return render("unmeasured.md") if record is None else render("bias.md", **view(record), of=of)
 
 
 def from_record(record: Record) -> dict[str, Any]:
     """``section``, ``limits`` and ``details`` of :class:`About`: the findings first, tables and settings at the end."""
-    return {
-        "section": introduction(record),
-        "limits": record.limits,
-        "details": sections([("", "## What was measured"), *numbers(record)]),
-    }
+    shown = view(record)
+    details = render("details.md", **shown, texts={}, limits=())
+    return {"section": render("introduction.md", **shown), "limits": record.limits, "details": details}
 
 
 def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
@@ -99,21 +82,19 @@ def artefact_card(about: About, repo_id: str = "", *, base: str = "") -> str:
         Markdown with front matter; our section on bias has the marks by which ``update_card`` finds it again.
     """
     opening = FRONT.match(base)
-    body = base[opening.end() :].lstrip() if opening else base
-    ours = own_section(base) is not None
-    theirs = body.partition(_REST)[2] if ours else re.sub(r"\A# ", "## ", body.strip())
-    summary = f"{escape_markdown(about.summary)} Made with hf-fairness {hf_fairness.__version__}."
-    title = sections([(f"# {escape_markdown(repo_id or about.title)}", summary)])
-    return sections(
-        [
-            ("", update_card(base.removesuffix(body) + title, about.section, about.metadata)),
-            ("## How to load it", code_block(about.load.replace(REPOSITORY, repo_id or "."), repo_id)),
-            ("## Limits", bullets(about.limits)),
-            ("## Licence", escape_markdown(about.terms)),
-            ("", marked(about.details) if about.details else ""),
-            ("", f"{_REST}\n{theirs.strip()}" if theirs.strip() else ""),
-        ]
+    front, body = (opening[0], base[opening.end() :]) if opening else ("", base)
+    theirs = body.partition(_REST)[2] if own_section(base) else re.sub(r"\A# ", "## ", body.strip())
+    card = render(
+        "artefact.md",
+        about=about,
+        repo_id=repo_id,
+        section=marked(about.section),
+        load=about.load.replace(REPOSITORY, repo_id or "."),
+        details=about.details and marked(about.details),
+        theirs=theirs and f"{_REST}\n{theirs.strip()}",
+        version=hf_fairness.__version__,
     )
+    return update_front(f"{front}\n{card}" if front else card, about.metadata)
 
 
 def load_translator(text: str) -> str:

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from hf_fairness.record import interval, number
-from hf_fairness.report.html import from_template
 from hf_fairness.report.markdown import markdown_table
+from hf_fairness.report.render import render
 from hf_fairness.report.text import format_number, format_value
 
 #: Colours of the negative and the positive side, as red, green, blue: they differ for every kind of colour vision.
@@ -179,7 +179,6 @@ def word_table_html(
 
     Raises:
         ValueError: no table, no groups, or a scale that is not positive.
-        ImportError: jinja2 (the extra ``report``) is not installed.
 
     Source:
         Dolci et al. 2023, tables 2 and 12.
@@ -200,8 +199,8 @@ def word_table_html(
     if scale is not None and not scale > 0.0:
         raise ValueError(f"scale must be positive; got {scale}.")
     limit = scale or max((abs(float(row["weighted"])) for table in items for row in table["rows"]), default=0.0)
-    return from_template(
-        "word_table",
+    return render(
+        "word_table.html",
         tables=items,
         groups=names,
         legend=[(names[0], -limit), (names[1], limit)],

@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import hf_fairness
 from hf_fairness.attributes import Attribute
-from hf_fairness.report.markdown import bullets, code_block, escape_markdown, markdown_table, sections
-from hf_fairness.report.text import display_name
+from hf_fairness.report.render import render
 from hf_fairness.results import leaves
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetCard
-
-DISCLAIMER = (
-    "This data set was changed to reduce or to measure a bias. That does not make it fair, nor a model that is "
-    "trained on it: measure the model, beside one trained on the original data."
-)
-
-#: What no data set made by rules or models is checked for.
-LIMITS = (
-    "Only groups that the attribute's file names were treated. People whom it does not name are not represented.",
-    "Nobody read the rows. Rules and models err; look at a sample before you use them.",
-    "What the texts say was not checked: stereotypes that need no group term, offensive or false content stay.",
-)
 
 #: Upper ends of the Hub's size categories.
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
@@ -118,55 +105,16 @@ def dataset_card(made: Derivation) -> DatasetCard:
         tags=["hf-fairness"],
         size_categories=[size_category(made.n_rows)],
     )
-    return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{_body(made)}")
-
-
-def _body(made: Derivation) -> str:
     function, folder = ("load_from_disk", ".") if made.saved else ("load_dataset", "./data")
-    load = f'from datasets import {function}\n\nrows = {function}("{made.repo_id or folder}")'
-    licence = (
-        f"The rows are published under {escape_markdown(made.licence)}, as whoever made this data set states."
-        if made.licence
-        else "No licence was stated. The rows come from the source, and its terms hold for them."
+    body = render(
+        "dataset.md",
+        made=made,
+        repo_id=made.repo_id,
+        load=f'from datasets import {function}\n\nrows = {function}("{made.repo_id or folder}")',
+        counts=flat_counts(made.counts),
+        version=hf_fairness.__version__,
     )
-    columns = markdown_table([("Column", "What it holds"), *made.meanings.items()]) if made.meanings else ""
-    what = escape_markdown(f"Made with hf-fairness {hf_fairness.__version__}, method {made.method}: {made.summary}.")
-    return sections(
-        [
-            (f"# {escape_markdown(made.name)}", what),
-            ("", DISCLAIMER),
-            ("", made.bias),
-            ("## How to load it", code_block(load, made.repo_id)),
-            ("## Not checked, and limits", bullets([*made.limits, *LIMITS[0 if made.attribute else 1 :]])),
-            ("## Licence", licence),
-            ("## Columns", columns),
-            ("## How it was made", markdown_table([("Setting", "Value"), *_settings(made)])),
-            ("## Counts", markdown_table([("What", "Number"), *flat_counts(made.counts)])),
-            ("## Example", bullets(f"{label}: {text}" for label, text in made.example.items())),
-            ("## Terms", _terms(made.attribute, made.names) if made.attribute else ""),
-            ("## Versions", markdown_table([("Package", "Version"), *made.versions.items()])),
-        ]
-    )
-
-
-def _settings(made: Derivation) -> list[tuple[str, Any]]:
-    rows = {"method": made.method, "source": display_name(made.source), "split": made.split}
-    rows["text columns"] = ", ".join(made.columns)
-    if (treated := made.attribute) is not None:
-        rows |= {
-            "attribute": f"{treated.name} ({treated.language}): {', '.join(treated.group_names)}",
-            "digest of the attribute": treated.digest,
-            "given names": "counted as terms" if made.names else "not touched",
-        }
-    options = [(name, display_name(value)) for name, value in made.options.items()]
-    return [*rows.items(), *options, *([("described in", made.reference)] if made.reference else [])]
-
-
-def _terms(attribute: Attribute, names: bool) -> str:
-    n_terms = sum(len(group.terms) for group in attribute.groups)
-    name, licence = escape_markdown(attribute.name), escape_markdown(attribute.licence)
-    sources = [*attribute.sources, *([attribute.names_source] if names and attribute.names_source else [])]
-    return f"{n_terms} forms of the attribute {name}, licence {licence}. Sources:\n\n{bullets(sources)}"
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{body}")
 
 
 def flat_counts(values: Mapping[str, Any]) -> list[tuple[str, str]]:

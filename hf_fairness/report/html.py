@@ -6,17 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
-from typing import Any
 
-import hf_fairness
 from hf_fairness.record import Arm, Interval, Measure, Record
-from hf_fairness.report.card import conventions, facts, finding_lists
 from hf_fairness.report.plots import Plot, figures
-from hf_fairness.report.summary import capital, ideal_text, main_pairs, summarize, with_interval
-from hf_fairness.report.tables import shown_arms, tables
-from hf_fairness.report.text import DISCLAIMER, joined
-from hf_fairness.utils import require
+from hf_fairness.report.render import render
+from hf_fairness.report.summary import capital, ideal_text, main_pairs, with_interval
+from hf_fairness.report.tables import shown_arms
+from hf_fairness.report.view import view
 
 #: More rows than this are no picture any more; the tables have the rest.
 MOST = 16
@@ -93,7 +89,7 @@ def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> s
     """Write the report of any command as an HTML page without scripts that loads nothing.
 
     Names and texts from the results are escaped: a model's name cannot bring in markup or script. The picture of the
-    first screen needs no extra library; those of a method need matplotlib and are left out without it.
+    first screen needs no extra; those of a method need matplotlib (the extra ``report``) and are left out without it.
 
     Args:
         record: of any command.
@@ -101,46 +97,14 @@ def render_html(record: Record, pictures: Mapping[str, Plot] | None = None) -> s
 
     Returns:
         The page as text; the same record gives the same text.
-
-    Raises:
-        ImportError: jinja2 (the extra ``report``) is not installed.
     """
-    if pictures is None:
-        pictures = figures(record) if find_spec("matplotlib") is not None else {}
-    summary = summarize(record)
-    return from_template(
-        "report",
-        record=record,
-        subject=[f"{key}: {joined(value)}" for key, value in record.subject.items()],
-        summary=summary,
+    return render(
+        "report.html",
+        **view(record),
         strips=strips(record),
+        shown=shown_arms(record),
+        figures=figures(record, needed=False) if pictures is None else pictures,
         capital=capital,
         ideal_text=ideal_text,
         with_interval=with_interval,
-        shown=shown_arms(record),
-        findings=finding_lists(summary),
-        disclaimer=DISCLAIMER,
-        tables=tables(record),
-        figures=pictures,
-        facts=facts(record),
-        conventions=conventions(record),
-        version=hf_fairness.__version__,
     )
-
-
-def from_template(name: str, **values: Any) -> str:
-    """A page by one of our templates; all text in the values is escaped.
-
-    Raises:
-        ImportError: jinja2 (the extra ``report``) is not installed.
-    """
-    jinja2 = require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("hf_fairness.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page: str = environment.get_template(f"{name}.html.jinja2").render(**values)
-    return page

@@ -1,4 +1,4 @@
-"""Text, lists and tables in Markdown: what every card and report is written with, so that no name becomes markup."""
+"""Text, lists and tables in Markdown, in which no name becomes markup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INTERVAL = r"\[[-+−]?[\d.]+ ?%?, [-+−]?[\d.]+ ?%?\](?![\[(:])"
 _SPECIAL = re.compile(rf"({_INTERVAL})|([\\|*_\[\]`#~$])")
 #: What readers make a link of without brackets.
 _BARE_LINK = re.compile(r"(?<=\bwww)\.|:(?=//)|(?<=\bmailto):|(?<=\w)@(?=\w)", re.IGNORECASE)
-#: What begins another list at the start of an item.
+#: What begins a list at the start of a line.
 _OPENING = re.compile(r"^(\d{0,9})([-+.)=])(?=\s|$)")
 
 
@@ -27,30 +27,13 @@ def escape_markdown(text: object) -> str:
     """
     flat = " ".join("".join(letter if letter.isprintable() else " " for letter in str(text)).split())
     escaped = _SPECIAL.sub(lambda found: found[1] or f"\\{found[2]}", html.escape(flat, quote=False))
+    escaped = _OPENING.sub(r"\1\\\2", escaped)
     return _BARE_LINK.sub(lambda sign: f"&#{ord(sign[0])};", escaped)
 
 
 def bullets(items: Iterable[object]) -> str:
     """A list, an item a line."""
-    return "\n".join("- " + _OPENING.sub(r"\1\\\2", escape_markdown(item)) for item in items)
-
-
-def sections(parts: Iterable[tuple[str, str]]) -> str:
-    r"""Headings with their texts, an empty line between; what has no text is left out.
-
-    Args:
-        parts: headings with their marks, or "" for a text without one, and texts in Markdown.
-
-    Example:
-        >>> sections([("# Card", "What it is."), ("## Limits", ""), ("", "The end.")])
-        '# Card\n\nWhat it is.\n\nThe end.\n'
-    """
-    return "\n\n".join(f"{heading}\n\n{text.strip()}".lstrip() for heading, text in parts if text.strip()) + "\n"
-
-
-def code_block(code: str, repo_id: str = "") -> str:
-    """Python code that opens an artefact; without a repository it says where it is to be run."""
-    return f"{'' if repo_id else 'In the folder of this card:'}\n\n```python\n{code.strip()}\n```".lstrip()
+    return "\n".join(f"- {escape_markdown(item)}" for item in items)
 
 
 def markdown_table(rows: Sequence[Sequence[Any]], *, trusted: bool = False) -> str:

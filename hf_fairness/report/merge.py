@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 
 from hf_fairness.record import mapping
-from hf_fairness.report.card import HEADING, TASK_NAME
+from hf_fairness.report.card import TASK_NAME
 
 _BEGIN, _END = "<!-- hf-fairness:begin -->", "<!-- hf-fairness:end -->"
 _BLOCK = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"bias,? risks,? (?:and|&) limitations", re.IGNORECASE)
+_TITLE = r"(?i:bias,? risks,? (?:and|&) limitations)"
 # sentence-transformers writes the empty section as a comment.
 _PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
 #: Where something ends that nothing closes: at a block of ours, or with the card.
@@ -45,7 +45,7 @@ def _authors_section(text: str) -> int | None:
     """End of a section of that title which somebody else wrote; None where there is none."""
     headings = list(_HEADING.finditer(_NO_TEXT.sub(lambda found: " " * len(found[0]), text)))
     for place, heading in enumerate(headings):
-        if _TITLE.fullmatch(" ".join(heading[2].rstrip("# ").split())):
+        if re.fullmatch(_TITLE, " ".join(heading[2].rstrip("# ").split())):
             after = (other.start() for other in headings[place + 1 :] if len(other[1]) <= len(heading[1]))
             return next(after, len(text))
     return None
@@ -56,7 +56,7 @@ def _merge_body(body: str, section: str) -> str:
     own = _authors_section(body)
     if own is not None:  # keep the author's heading and words; ours becomes a part of that section
         section = re.sub(r"^###", "####", section.strip(), flags=re.MULTILINE)
-        section = re.sub(rf"\A## {HEADING}$", _OWN_SUBTITLE, section, flags=re.MULTILINE)
+        section = re.sub(rf"\A## {_TITLE}$", _OWN_SUBTITLE, section, flags=re.MULTILINE)
     outside, inside = _parts(body)
     if inside:
         return "".join([outside[0], marked(section), *outside[1:]])
@@ -125,6 +125,15 @@ def _merge_front(source: str, metadata: Mapping[str, Any]) -> str:
     return source[: starts[0]] + "".join(parts.values())
 
 
+def update_front(card: str, metadata: Mapping[str, Any]) -> str:
+    """A card whose front matter has these keys, too; nothing else in it changes."""
+    front = FRONT.match(card)
+    merged = _merge_front(f"{front['yaml'] or ''}\n" if front else "", metadata).strip("\n")
+    if front is None:
+        return f"---\n{merged}\n---\n\n{card}" if merged else card
+    return f"---\n{merged}\n---\n{card[front.end() :]}"
+
+
 def own_section(card: str) -> str | None:
     """What :func:`update_card` and :func:`marked` put into a card, without the marks; None where there is nothing."""
     return "\n\n".join(block.strip() for block in _parts(card)[1]) or None
@@ -158,11 +167,8 @@ def update_card(card: str | Path, section: str, metadata: Mapping[str, Any] | No
     """
     is_path = isinstance(card, Path) or ("\n" not in card and card.endswith(".md"))
     read = Path(card).read_bytes().decode() if is_path else str(card)
-    text = read.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = update_front(read.removeprefix("\ufeff").replace("\r\n", "\n"), metadata or {})
     front = FRONT.match(text)
-    merged = _merge_front(f"{front['yaml'] or ''}\n" if front else "", metadata or {}).strip("\n")
-    new = _merge_body(text[front.end() :] if front else text, section)
-    if merged or front:
-        separator = "" if front or new.startswith("\n") else "\n"
-        new = f"---\n{merged}\n---\n{separator}{new}"
+    start = front.end() if front else 0
+    new = text[:start] + _merge_body(text[start:], section)
     return new.replace("\n", "\r\n") if "\r\n" in read else new

@@ -28,9 +28,11 @@ and its data:
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -41,6 +43,7 @@ from hf_fairness.record import Record, number
 from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, inline_svg, painted, short_label, standalone
 from hf_fairness.report.text import format_number
 from hf_fairness.runs import atomic_write_bytes, atomic_write_text
+from hf_fairness.utils import FairnessWarning
 
 #: Data of a picture, as the docstring of this module says.
 Figure: TypeAlias = Mapping[str, Any]
@@ -67,13 +70,21 @@ class Plot:
     description: str
 
 
-def figures(record: Record) -> dict[str, Plot]:
+def figures(record: Record, *, needed: bool = True) -> dict[str, Plot]:
     """Pictures by name, in the order of the page.
+
+    Args:
+        record: of any command.
+        needed: False gives none where matplotlib is not installed, and warns.
 
     Raises:
         ValueError: a figure is of no known kind.
-        ImportError: matplotlib (the extra ``report``) is not installed.
+        ImportError: they are needed, and matplotlib (the extra ``report``) is not installed.
     """
+    if record.figures and not needed and find_spec("matplotlib") is None:
+        how = 'Install it with: pip install "hf-fairness[report]"'
+        warnings.warn(f"The pictures are left out: they need matplotlib. {how}", FairnessWarning, stacklevel=3)
+        return {}
     return {_slug(name): draw(name, data) for name, data in record.figures.items()}
 
 

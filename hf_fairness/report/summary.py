@@ -64,6 +64,20 @@ class Summary:
     others: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
 
+    def lists(self) -> list[tuple[str, tuple[str, ...], str]]:
+        """Title, sentences and what stands in their place of each list that is shown: what got worse comes first."""
+        compared = bool(self.counts)
+        lists = [
+            ("Got worse", self.worse, "No measure here got clearly worse." if compared else ""),
+            ("Improved", self.improved, "No measure here clearly improved." if compared else ""),
+            ("Beside the others", self.others, ""),
+            ("No clear change", self.unclear, ""),
+            ("Cannot be decided", self.undecided, ""),
+            ("Measured", self.measured, ""),
+            ("Read with care", self.cautions, ""),
+        ]
+        return [each for each in lists if each[1] or each[2]]
+
 
 def summarize(record: Record) -> Summary:
     """Sort the comparisons of a record into findings.

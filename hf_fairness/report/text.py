@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +140,12 @@ def _shown(part: str) -> str:
     return f"{name}={_shown(source)}" if equals and source and "/" not in name else display_name(part)
 
 
-def setting_texts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def setting_texts(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and text of every scalar in nested settings; lists are joined, curves left out, paths cut."""
+    found = []
     for name, value in leaves(settings, ".", lambda key, part: key in {"loss_curve", "log_history"} or part is None):
         items = value if isinstance(value, (list, tuple)) else [value]
         if not any(item is None or isinstance(item, (Mapping, list, tuple)) for item in items):
-            yield name, ", ".join(f"{item:.6g}" if isinstance(item, float) else display_name(item) for item in items)
+            texts = (f"{item:.6g}" if isinstance(item, float) else display_name(item) for item in items)
+            found.append((name, ", ".join(texts)))
+    return found

@@ -7,11 +7,14 @@ import html
 import re
 
 import pytest
+from jinja2 import DictLoader
 
 from hf_fairness.report import audit_record, card_section, render_html
+from hf_fairness.report.artefact_card import About, artefact_card, bias_section
 from hf_fairness.report.bias_score import top_texts_table
 from hf_fairness.report.dataset_card import Derivation, dataset_card
 from hf_fairness.report.markdown import bullets, escape_markdown, markdown_table
+from hf_fairness.report.render import _environment
 
 NASTY = [
     "a\n\n# Heading",
@@ -52,7 +55,7 @@ def test_a_name_stays_a_name(name):
 
 def test_what_a_reader_sees_is_the_name():
     for name in NASTY:
-        seen = html.unescape(re.sub(r"\\([\\|*_\[\]`#~$])", r"\1", escape_markdown(name)))
+        seen = html.unescape(re.sub(r"\\([\\|*_\[\]`#~$+.)=-])", r"\1", escape_markdown(name)))
         assert seen == " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
@@ -84,6 +87,48 @@ def test_sections_and_pages_of_audits(name):
     page = render_html(found)
     assert "<script" not in page
     assert "<!-- hf-fairness:end" not in page
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_cards_of_models(name):
+    about = About(name, name, bias_section(), "load()", limits=[name], terms=name)
+    for repository in ("", "me/it"):
+        body = artefact_card(about, repository).replace("```python\nload()\n```", "").replace("`hf-fairness audit`", "")
+        harmless(body.replace("<!-- hf-fairness:begin -->", "").replace("<!-- hf-fairness:end -->", "", 1))
+        assert sum(line.startswith("#") for line in body.splitlines()) == 5
+
+
+def rendered(text: str, kind: str, **values) -> str:
+    """What a template of a kind makes of values."""
+    environment = _environment().overlay(loader=DictLoader({f"t.{kind}.jinja2": text}))
+    return environment.get_template(f"t.{kind}.jinja2").render(**values)
+
+
+def test_every_value_of_a_template_is_escaped_unless_it_is_said_to_be_safe():
+    for text in (
+        "{{ x }}",
+        "{% for y in [x] %}{{ y }}{% endfor %}",
+        "{{ [x] | join }}",
+        "{{ '' ~ x }}",
+        "{{ x | trim }}",
+    ):
+        assert rendered(text, "md", x="*<b>*") == r"\*&lt;b&gt;\*"
+        assert rendered(text, "html", x="*<b>*") == "*&lt;b&gt;*"
+    assert rendered("{{ x | safe }}", "md", x="*<b>*") == "*<b>*"
+    assert rendered("{{ [x] | bullets }}", "md", x="*<b>*") == r"- \*&lt;b&gt;\*"
+    assert rendered("{{ [[x]] | table(x) }}", "md", x="|") == "| \\| |\n|---|\n| \\| |"
+
+
+@pytest.mark.parametrize("name", [name for name in _environment().list_templates() if name.endswith(".md.jinja2")])
+def test_no_sign_of_a_template_makes_markup_of_a_value(name):
+    """A value that ends with an interval would be a link before "(" or ":", one that is "www" before a full stop; so
+    what stands close to a value is joined to it before it is escaped."""
+    text, _, _ = _environment().loader.get_source(_environment(), name)
+    for value in re.finditer(r"\{\{(.*?)\}\}", text):
+        before, after = text[: value.start()], text[value.end() :]
+        assert re.search(r"(^|\s|\*\*)$", before, re.MULTILINE), value[0]
+        assert re.match(r"\s|\*\*|$", after), value[0]
+    assert set(re.findall(r"(\w+) (?:\| trim )?\| safe", text)) <= {"bias", "section", "load", "details", "theirs"}
 
 
 @pytest.fixture

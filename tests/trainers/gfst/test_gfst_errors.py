@@ -44,7 +44,7 @@ def test_a_run_that_ends_with_the_filter_needs_pairs_too(gfst, tmp_path, lexicon
         gfst(monolingual=Dataset.from_dict({"text": ["He sings."]}), out="source", until="filter_source")
 
 
-@pytest.mark.parametrize("missing", ["sacrebleu", "matplotlib", "jinja2", "systran_align"])
+@pytest.mark.parametrize("missing", ["sacrebleu", "matplotlib", "systran_align"])
 def test_what_the_last_stages_need_is_looked_for_first(gfst, tmp_path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ImportError, match=rf"{missing} is not installed\. Install it with: pip install"):
