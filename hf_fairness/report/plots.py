@@ -149,28 +149,23 @@ def _words(data: Figure) -> str:
         return format(value, data["format"]) if "format" in data else format_number(value)
 
     if data["kind"] == "bars":
-        rows = {row: (f"{k} {said(v)}" for k, v in row_.items() if v is not None) for row, row_ in data["rows"].items()}
+        rows = {row: (f"{k} {said(v)}" for k, v in bars.items() if v is not None) for row, bars in data["rows"].items()}
         return "; ".join(f"{row}: {', '.join(cells)}" for row, cells in rows.items())
+    known = {name: _known(points) for name, points in data.get("series", {}).items()}
     if data["kind"] == "lines":
-        ys = {name: [point[1] for point in _known(points)] for name, points in data["series"].items()}
-        return "; ".join(f"{name} from {said(y[0])} to {said(y[-1])}" for name, y in ys.items() if y)
-    return ", ".join(f"{len(points)} {name}" if points else name for name, points in _names(data).items())
+        ends = {name: (points[0][1], points[-1][1]) for name, points in known.items() if points}
+        return "; ".join(f"{name} from {said(first)} to {said(last)}" for name, (first, last) in ends.items())
+    return ", ".join(f"{len(known[name])} {name}" if name in known else name for name in _names(data))
 
 
 def _known(points: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     return [point for point in points if None not in point[:2]]
 
 
-def _columns(points: Iterable[Sequence[Any]], n: int) -> list[list[Any]]:
-    """The first numbers of all points, the second ones and so on."""
-    return [[point[place] for point in points] for place in range(n)]
-
-
 def _paint(data: Figure, axes: Any) -> None:
     """Draw a picture on axes: what is common to all kinds stands here."""
     names, grey, palette = _names(data), data.get("grey") or (), cycle(GROUPS)
-    styles = {name: (GREY, "s") if name in grey else next(palette) for name in names}
-    KINDS[data["kind"]](axes, data, styles)
+    KINDS[data["kind"]](axes, data, {name: (GREY, "s") if name in grey else next(palette) for name in names})
     marks = data.get("marks") or {}
     for place, (label, x) in enumerate(marks.items()):  # each lower than the one before, so that no label is crossed
         top = 1.0 - 0.75 * place / max(len(marks), 8)
@@ -186,34 +181,25 @@ def _paint(data: Figure, axes: Any) -> None:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **how)
 
 
-def _lines(axes: Any, data: Figure, styles: Styles) -> None:
+def _points(axes: Any, data: Figure, styles: Styles) -> None:
+    """Points, or lines through them, with the ends of their intervals."""
+    kind, size = data["kind"], 7 if data["kind"] == "projection" else 14
     for name, (color, marker) in styles.items():
-        points = _known(data["series"][name])
-        shape = marker if len(points) < 30 else None
-        x, y = _columns(points, 2)
-        axes.plot(x, y, color=color, marker=shape, markersize=3.5, label=short_label(name))
-        x, _, low, high = _columns([point for point in points if len(point) == 4 and None not in point], 4)
-        axes.vlines(x, low, high, color=color, lw=0.7, alpha=0.6)
-    if all(float(x).is_integer() for points in data["series"].values() for x, *_ in points):
+        points, label = _known(data["series"][name]), short_label(name)
+        x, y = ([point[place] for point in points] for place in (0, 1))
+        if kind == "lines":
+            axes.plot(x, y, color=color, marker=marker if len(points) < 30 else None, markersize=3.5, label=label)
+        else:  # grey below: it often lies on the others and would hide them
+            below = 1 if color == GREY else 2
+            axes.scatter(x, y, size, c=color, marker=marker, label=label, linewidths=0, alpha=0.75, zorder=below)
+        for x, y, *across, low, high in (point for point in points if len(point) > 2 and None not in point):
+            axes.plot([x, x], [low, high], color=color, linewidth=0.7, alpha=0.6)
+            axes.plot(across, [y] * len(across), color=color, linewidth=0.7, alpha=0.6)
+    if kind == "lines" and all(float(x).is_integer() for points in data["series"].values() for x, *_ in points):
         axes.locator_params(axis="x", integer=True)
-
-
-def _scatter(axes: Any, data: Figure, styles: Styles) -> None:
-    size = 7 if data["kind"] == "projection" else 14
-    for name, (color, marker) in styles.items():  # grey below: it often lies on the others and would hide them
-        how = {"s": size, "linewidths": 0, "alpha": 0.75, "zorder": 1 if color == GREY else 2}
-        points = _known(data["series"][name])
-        x, y = _columns(points, 2)
-        axes.scatter(x, y, c=color, marker=marker, label=short_label(name), **how)
-        x, y, left, right, low, high = _columns([point for point in points if len(point) == 6], 6)
-        axes.hlines(y, left, right, color=color, lw=0.7, alpha=0.6)
-        axes.vlines(x, low, high, color=color, lw=0.7, alpha=0.6)
-
-
-def _projection(axes: Any, data: Figure, styles: Styles) -> None:
-    _scatter(axes, data, styles)
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_visible(True)
+    if kind == "projection":
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(True)
     if data.get("limits"):
         axes.axis(data["limits"])
 
@@ -226,8 +212,7 @@ def _bars(axes: Any, data: Figure, styles: Styles) -> None:
     axes.axvline(0.0, color=RULE, linewidth=0.9)
     for place, (name, (color, _)) in enumerate(styles.items()):
         y = np.arange(len(rows)) + (0.0 if stacked else (place - (len(styles) - 1) / 2) * height)
-        how = {"height": 0.9 * height, "color": color, "label": short_label(name)}
-        axes.barh(y, table[:, place], left=left[:, place], **how)
+        axes.barh(y, table[:, place], 0.9 * height, left[:, place], color=color, label=short_label(name))
     _name_rows(axes, data, range(len(rows)))
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
@@ -253,7 +238,7 @@ def _name_rows(axes: Any, data: Figure, places: Sequence[int]) -> None:
 
 
 #: Kind -> what draws it.
-KINDS = {"lines": _lines, "scatter": _scatter, "projection": _projection, "bars": _bars, "histogram": _histogram}
+KINDS = {"lines": _points, "scatter": _points, "projection": _points, "bars": _bars, "histogram": _histogram}
 
 
 def loss_figure(curve: Iterable[Any]) -> dict[str, Any] | None:

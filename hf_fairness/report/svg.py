@@ -25,10 +25,13 @@ _BLUE, _VERMILLION = "#0072b2", "#d55e00"
 GROUPS = ((_BLUE, "o"), (_VERMILLION, "^"), ("#009e73", "D"), ("#cc79a7", "v"), ("#e69f00", "P"), ("#56b4e9", "X"))
 GREY = "#808080"
 INK, RULE = "#010203", "#040506"
-# Colours that are swapped for CSS variables once the SVG is written, as they differ on a dark page.
-_VARIABLES = {INK: "var(--ink)", RULE: "var(--rule)", _BLUE: "var(--blue)", _VERMILLION: "var(--vermillion)"}
-# The same for a picture that stands alone, on white.
-_ON_WHITE = {"var(--ink)": "#1b1f24", "var(--rule)": "#9aa3ad", "var(--blue)": _BLUE, "var(--vermillion)": _VERMILLION}
+# Stand-ins for what is another colour on a dark page: a variable of the page, and the colour where there is none.
+_VARIABLES = {
+    INK: "var(--ink, #1b1f24)",
+    RULE: "var(--rule, #9aa3ad)",
+    _BLUE: f"var(--blue, {_BLUE})",
+    _VERMILLION: f"var(--vermillion, {_VERMILLION})",
+}
 
 _RC: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -67,30 +70,26 @@ def painted(paint: Painter, size: tuple[float, float], form: str) -> bytes:
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
         figure = require("matplotlib.figure").Figure(figsize=size, layout="constrained", dpi=200)
         paint(figure.subplots())
-        same = {"metadata": {"Date": None, "Creator": None}, "transparent": True} if form == "svg" else {}
-        figure.savefig(buffer, format=form, **same)
+        bare = {"metadata": dict.fromkeys(("Date", "Creator", "Format", "Type")), "transparent": True}
+        figure.savefig(buffer, format=form, **(bare if form == "svg" else {}))
     return buffer.getvalue()
 
 
 def inline_svg(paint: Painter, size: tuple[float, float], name: str, description: str) -> str:
     """A picture for a page: without what only a file needs, with ids of its own, and colours that follow the page."""
     svg = painted(paint, size, "svg").decode()
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
-    head, body = svg.split(">", 1)
-    head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
+    svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg[svg.index("<svg") :])
     for stand_in, variable in _VARIABLES.items():
-        body = body.replace(stand_in, variable)
-    return f'{head} role="img" aria-label="{escape(description)}" focusable="false">{body.strip()}'
+        svg = svg.replace(stand_in, variable)
+    about = f'role="img" aria-label="{escape(description)}" focusable="false"'
+    return svg.replace("<svg", f"<svg {about}", 1).strip()
 
 
 def standalone(svg: str) -> str:
-    """An inline picture as a file of its own: with a size, a ground and fixed colours."""
-    for variable, color in _ON_WHITE.items():
-        svg = svg.replace(variable, color)
-    size = r'<svg width="\2" height="\3" style="background: #ffffff"\1'
-    svg = re.sub(r'<svg(.*?viewBox="\S+ \S+ (\S+) (\S+)")', size, svg, count=1)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{svg}\n'
+    """An inline picture as a file of its own: on white, with fixed colours."""
+    fixed = re.sub(r"var\(--\w+, (#\w+)\)", r"\1", svg)
+    ground = fixed.replace("<svg", '<svg style="background: #ffffff"', 1)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ground}\n'
 
 
 def short_label(text: str, limit: int = 24) -> str:

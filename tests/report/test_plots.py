@@ -22,7 +22,7 @@ DATA = {
 }
 WORDS = {
     "lines": "from 0.500 to 0.750; grey from 0.250 to 0.250; with ends from 1.000 to 2.000",
-    "scatter": "3 <b>",
+    "scatter": "2 <b>",  # those that are drawn
     "projection": "1 grey",
     "bars": "a 1; other: a 2, b -1",
     "histogram": "pool",
