@@ -19,18 +19,13 @@ from hf_fairness.report.card import TASK_NAME
 _BEGIN, _END = "<!-- hf-fairness:begin -->", "<!-- hf-fairness:end -->"
 _BLOCK = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 FRONT = re.compile(r"\A\s*---[ \t]*\n(?:(?P<yaml>.*?)\n)??---[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = r"(?i:bias,? risks,? (?:and|&) limitations)"
+_TITLE = r"(?i:bias,?[ \t]+risks,?[ \t]+(?:and|&)[ \t]+limitations)"
+#: Heading of a section of that title.
+_HEADING = re.compile(rf"^(#{{1,6}})[ \t]+{_TITLE}[# \t]*$", re.MULTILINE)
 # sentence-transformers writes the empty section as a comment.
-_PLACEHOLDER = re.compile(r"<!--\s*\n#+ *Bias, Risks,? and Limitations\b", re.IGNORECASE)
-#: Where something ends that nothing closes: at a block of ours, or with the card.
-_OPEN_END = rf"(?={_BEGIN})|\Z"
-#: Our blocks, comments and code: no heading in them is one of the card.
-_NO_TEXT = re.compile(
-    rf"{_BEGIN}.*?(?:{_END}|\Z)|<!--.*?(?:-->|{_OPEN_END})|^(```+|~~~+).*?(?:^\1[ \t]*$|{_OPEN_END})",
-    re.DOTALL | re.MULTILINE,
-)
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)", re.MULTILINE)
-_OWN_SUBTITLE = "### Measured bias"
+_PLACEHOLDER = re.compile(rf"<!--\s*\n#+ *{_TITLE}\b.*?-->", re.DOTALL)
+#: Comments and code: no heading in them is one of the card.
+_NO_TEXT = re.compile(r"<!--.*?(?:-->|\Z)|^(```+|~~~+).*?(?:^\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
@@ -42,27 +37,27 @@ def _parts(text: str) -> tuple[list[str], list[str]]:
 
 
 def _authors_section(text: str) -> int | None:
-    """End of a section of that title which somebody else wrote; None where there is none."""
-    headings = list(_HEADING.finditer(_NO_TEXT.sub(lambda found: " " * len(found[0]), text)))
-    for place, heading in enumerate(headings):
-        if re.fullmatch(_TITLE, " ".join(heading[2].rstrip("# ").split())):
-            after = (other.start() for other in headings[place + 1 :] if len(other[1]) <= len(heading[1]))
-            return next(after, len(text))
-    return None
+    """End of a section of our title which somebody else wrote; None where there is none."""
+    text = _NO_TEXT.sub(lambda found: " " * len(found[0]), text)
+    heading = _HEADING.search(text)
+    if heading is None:
+        return None
+    following = re.compile(rf"^#{{1,{len(heading[1])}}}[ \t]", re.MULTILINE).search(text, heading.end())
+    return following.start() if following else len(text)
 
 
 def _merge_body(body: str, section: str) -> str:
     """Replace our block, or insert it: at a placeholder, after the author's own words, or at the end."""
-    own = _authors_section(body)
+    outside, inside = _parts(body)
+    body = "".join(outside)
+    own, placeholder = _authors_section(body), _PLACEHOLDER.search(body)
     if own is not None:  # keep the author's heading and words; ours becomes a part of that section
         section = re.sub(r"^###", "####", section.strip(), flags=re.MULTILINE)
-        section = re.sub(rf"\A## {_TITLE}$", _OWN_SUBTITLE, section, flags=re.MULTILINE)
-    outside, inside = _parts(body)
+        section = re.sub(rf"\A## {_TITLE}$", "### Measured bias", section, flags=re.MULTILINE)
     if inside:
         return "".join([outside[0], marked(section), *outside[1:]])
-    placeholder = _PLACEHOLDER.search(body)
-    if placeholder and own is None and (close := body.find("-->", placeholder.end())) >= 0:
-        return body[: placeholder.start()] + marked(section) + body[close + len("-->") :]
+    if placeholder and own is None:
+        return body[: placeholder.start()] + marked(section) + body[placeholder.end() :]
     head, tail = body[:own].rstrip("\n"), "" if own is None else body[own:].lstrip("\n")
     return (f"{head}\n\n" if head else "\n") + f"{marked(section)}\n" + (f"\n{tail}" if tail else "")
 
