@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hf_fairness.record import Gap, Measure, Record, Value, cost
+from hf_fairness.record import Arm, Gap, Measure, Record, Value, cost
 from hf_fairness.report.text import format_change, format_interval, format_number, format_value, relative_change
 
 #: Verdicts that say whether a measure is better or worse, with what counts say of them.
@@ -64,20 +64,6 @@ class Summary:
     others: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
 
-    def lists(self) -> list[tuple[str, tuple[str, ...], str]]:
-        """Title, sentences and what stands in their place of each list that is shown: what got worse comes first."""
-        compared = bool(self.counts)
-        lists = [
-            ("Got worse", self.worse, "No measure here got clearly worse." if compared else ""),
-            ("Improved", self.improved, "No measure here clearly improved." if compared else ""),
-            ("Beside the others", self.others, ""),
-            ("No clear change", self.unclear, ""),
-            ("Cannot be decided", self.undecided, ""),
-            ("Measured", self.measured, ""),
-            ("Read with care", self.cautions, ""),
-        ]
-        return [each for each in lists if each[1] or each[2]]
-
 
 def summarize(record: Record) -> Summary:
     """Sort the comparisons of a record into findings.
@@ -100,21 +86,17 @@ def summarize(record: Record) -> Summary:
             others=tuple(_beside(record)),
             cautions=record.cautions,
         )
-    sentences = {
-        verdict: tuple(
-            change_sentence(measure, gap)
-            for measure, gap in pairs
-            if gap.verdict == verdict and not (measure.detail and verdict.startswith("no "))
-        )
-        for verdict in JUDGED
-    }
+    told = [(measure, gap) for measure, gap in pairs if not (measure.detail and gap.verdict.startswith("no "))]
+    improved, worse, unclear, undecided = (
+        tuple(change_sentence(measure, gap) for measure, gap in told if gap.verdict == verdict) for verdict in JUDGED
+    )
     return Summary(
         headline=_headline(record, pairs),
         counts=_counts(pairs),
-        worse=sentences["worse"],
-        improved=sentences["improved"],
-        unclear=sentences["no clear change"],
-        undecided=sentences["no interval"],
+        worse=worse,
+        improved=improved,
+        unclear=unclear,
+        undecided=undecided,
         others=tuple(_beside(record)),
         cautions=(*record.cautions, *_cautions(record, pairs)),
     )
@@ -122,8 +104,13 @@ def summarize(record: Record) -> Summary:
 
 def main_pairs(record: Record) -> Iterator[Pair]:
     """Measures with the comparison of the method and the original model."""
-    method, original = record.arm("method"), record.arm("original")
-    return ((measure, gap) for measure in record.measures if (gap := record.gap(measure, method, original)))
+    return _against(record, record.arm("original"))
+
+
+def _against(record: Record, arm: Arm | None) -> Iterator[Pair]:
+    """Measures with the comparison of the method and another model."""
+    method = record.arm("method")
+    return ((measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm)))
 
 
 def with_interval(value: Value) -> str:
@@ -158,7 +145,7 @@ def change_sentence(measure: Measure, gap: Gap) -> str:
     p_value = f", p = {p_text(gap)}" if p_text(gap) else ""
     moved = ""
     if gap.verdict == "no interval":
-        way = f"moved the {'wrong' if _gone(measure, gap) < 0 else 'right'} way" if gap.difference else "unchanged"
+        way = f"moved the {'wrong' if _closed(measure, gap) < 0 else 'right'} way" if gap.difference else "unchanged"
         moved = f"{way}, but without an interval that tells it from noise"
     return _sentence(
         f"{measure.title}: {values}, change {change_text(measure, gap)}{p_value}", ideal_text(measure), moved
@@ -235,16 +222,11 @@ def _moved(measure: Measure, gap: Gap) -> str:
     return f"{measure.title}, " + " → ".join(format_number(measure.values[n].value) for n in (gap.against, gap.arm))
 
 
-def _gone(measure: Measure, gap: Gap) -> float:
-    """How much nearer to the ideal the method is; negative where it is further."""
-    before, after = (cost(measure.values[n].value, measure.ideal, measure.direction) for n in (gap.against, gap.arm))
-    return before - after
-
-
 def _closed(measure: Measure, gap: Gap) -> float:
-    """The share of the distance to the ideal that is gone."""
-    distance = abs(measure.values[gap.against].value - (measure.ideal or 0.0))
-    return _gone(measure, gap) / distance if distance > 0 else 0.0
+    """The share of the distance to the ideal that is gone; negative where the method is further from it."""
+    before, after = (measure.values[name].value for name in (gap.against, gap.arm))
+    nearer = cost(before, measure.ideal, measure.direction) - cost(after, measure.ideal, measure.direction)
+    return nearer / (abs(before - (measure.ideal or 0.0)) or 1.0)
 
 
 def _control_part(record: Record, measure: Measure) -> str:
@@ -282,19 +264,25 @@ def _counts(pairs: list[Pair]) -> str:
 
 def _beside(record: Record) -> Iterator[str]:
     """How the method did against every model but the original; models that it cannot be told from come last."""
-    method, alike = record.arm("method"), []
+    alike = []
     for arm in (arm for arm in record.arms if arm.role != "original"):
-        gaps = [(measure, gap) for measure in record.measures if (gap := record.gap(measure, method, arm))]
-        clear = {"better": "improved", "worse": "worse"}
-        titles = {w: " · ".join(short_title(m) for m, gap in gaps if gap.verdict == v) for w, v in clear.items()}
-        said = [f"clearly {word} on {text}" for word, text in titles.items() if text]
-        rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in gaps)
+        pairs, said = list(_against(record, arm)), []
+        for verdict, word in (("improved", "better"), ("worse", "worse")):
+            if titles := _titles(measure for measure, gap in pairs if gap.verdict == verdict):
+                said.append(f"clearly {word} on {titles}")
+        rest = sum(gap.verdict == "no clear change" and not measure.detail for measure, gap in pairs)
+        if said and rest:
+            said.append(f"no clear difference on {rest} more")
         if said:
-            yield f"Against {arm.title}: {'; '.join([*said, *[f'no clear difference on {rest} more'] * bool(rest)])}."
+            yield f"Against {arm.title}: {'; '.join(said)}."
         elif rest:
             alike.append(arm.title)
     if alike:
         yield f"No clear difference on any measure from: {', '.join(alike)}."
+
+
+def _titles(measures: Iterable[Measure]) -> str:
+    return " · ".join(map(short_title, measures))
 
 
 def short_title(measure: Measure) -> str:
@@ -310,17 +298,17 @@ def short_title(measure: Measure) -> str:
 
 
 def _cautions(record: Record, pairs: list[Pair]) -> Iterator[str]:
-    method, control = record.arm("method"), record.arm("control")
+    control = record.arm("control")
     if control is None:
         yield record.no_control or (
             "No control was measured (training that lacks what the method asks for), so it stays open how much of the "
             "change any training on these data would have made."
         )
     better = [measure for measure, gap in pairs if gap.verdict == "improved"]
-    same = [short_title(m) for m in better if (gap := record.gap(m, method, control)) and gap.verdict != "improved"]
+    same = [measure for measure, gap in _against(record, control) if measure in better and gap.verdict != "improved"]
     if same:
         yield (
-            f"The method is not clearly better than the control on: {' · '.join(same)}. There the improvement may come "
+            f"The method is not clearly better than the control on: {_titles(same)}. There the improvement may come "
             "from the training as such."
         )
     if not any(measure.kind == "utility" for measure, _ in pairs):

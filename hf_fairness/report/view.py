@@ -6,10 +6,20 @@ from typing import Any
 
 import hf_fairness
 from hf_fairness.record import Record
-from hf_fairness.report.summary import summarize
+from hf_fairness.report.summary import Summary, summarize
 from hf_fairness.report.tables import tables
 from hf_fairness.report.text import BRACKETS, DISCLAIMER, joined, setting_texts
 
+#: Lists of findings in the order of the report: what got worse comes first, and is said even where nothing did.
+_FINDINGS = (
+    ("worse", "Got worse", "No measure here got clearly worse."),
+    ("improved", "Improved", "No measure here clearly improved."),
+    ("others", "Beside the others", ""),
+    ("unclear", "No clear change", ""),
+    ("undecided", "Cannot be decided", ""),
+    ("measured", "Measured", ""),
+    ("cautions", "Read with care", ""),
+)
 #: What intervals are over, in words.
 _OVER = {
     "items": "the items at hand, not over other trainings",
@@ -25,13 +35,19 @@ def view(record: Record) -> dict[str, Any]:
         "record": record,
         "subject": [f"{key}: {joined(value)}" for key, value in record.subject.items()],
         "summary": summary,
-        "findings": summary.lists(),
+        "findings": _findings(summary),
         "disclaimer": DISCLAIMER,
         "tables": tables(record),
         "facts": _facts(record),
         "conventions": _conventions(record),
         "version": hf_fairness.__version__,
     }
+
+
+def _findings(summary: Summary) -> list[tuple[str, tuple[str, ...], str]]:
+    """Title, sentences and what stands in their place of each list that is shown."""
+    lists = [(title, getattr(summary, name), empty if summary.counts else "") for name, title, empty in _FINDINGS]
+    return [(title, texts, empty) for title, texts, empty in lists if texts or empty]
 
 
 def _facts(record: Record) -> list[tuple[str, list[tuple[str, str]]]]:
