@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 
 from hf_fairness.record import Record
+from hf_fairness.report.render import render
 from hf_fairness.report.summary import summarize
 from hf_fairness.report.tables import cells, shown_arms
 from hf_fairness.report.text import ABSENT
@@ -13,8 +13,6 @@ from hf_fairness.results import columns, one_line
 
 #: Longest title in a table.
 WIDEST = 72
-#: What is printed, and not "printable".
-_BLANKS = "\n\N{NO-BREAK SPACE}"
 
 
 def text_report(record: Record, *, width: int | None = None) -> str:
@@ -28,20 +26,7 @@ def text_report(record: Record, *, width: int | None = None) -> str:
         Lines of text, without a last line end.
     """
     width = width or min(shutil.get_terminal_size((100, 24)).columns, 120)
-    summary = summarize(record)
-
-    def wrapped(text: str, mark: str = "") -> str:
-        return textwrap.fill(
-            text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False
-        )
-
-    none_worse = "No measure got clearly worse." if summary.counts and not summary.worse else ""
-    lists = {"Got clearly worse:": summary.worse, "Beside the others:": summary.others}
-    said = ["\n".join([title, *(wrapped(item, "  - ") for item in items)]) for title, items in lists.items() if items]
-    cautions = [wrapped(f"Caution. {item}") for item in summary.cautions]
-    blocks = (wrapped(summary.headline), _table(record), wrapped(summary.counts), none_worse, *said, *cautions)
-    text = "\n\n".join(filter(None, blocks))
-    return "".join(c for c in text if c.isprintable() or c in _BLANKS)  # a name commands no terminal
+    return render("report.txt", summary=summarize(record), table=_table(record), width=width).rstrip("\n")
 
 
 def _table(record: Record) -> str:

@@ -32,6 +32,7 @@ NASTY = [
     "line\u2028separator\x00\x1b[31m\r\v",
     "---\nlicense: mit\n---",
     "$x$ $$y$$",
+    "{{ 6 * 7 }} {% include 'details.md.jinja2' %} {# gone #}",
 ]
 #: Unescaped signs that would make markup of a name.
 MARKUP = re.compile(
@@ -114,6 +115,7 @@ def test_every_value_of_a_template_is_escaped_unless_it_is_said_to_be_safe():
     ):
         assert rendered(text, "md", x="*<b>*") == r"\*&lt;b&gt;\*"
         assert rendered(text, "html", x="*<b>*") == "*&lt;b&gt;*"
+        assert rendered(text, "txt", x="*<b>\x1b[31m\r\u202e*\n").strip() == "*<b>[31m*"
     assert rendered("{{ x | safe }}", "md", x="*<b>*") == "*<b>*"
     assert rendered("{{ [x] | bullets }}", "md", x="*<b>*") == r"- \*&lt;b&gt;\*"
     assert rendered("{{ [[x]] | table(x) }}", "md", x="|") == "| \\| |\n|---|\n| \\| |"
