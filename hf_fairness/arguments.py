@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hf_fairness.scores.statistics import N_BOOTSTRAP, N_SAMPLES
+from hf_fairness.utils import refuse_any
 
 #: Tasks of GLUE that are fine-tuned on, of Deng et al. 2024, tables 4 and 5.
 GLUE_TASKS = ("sst2", "mrpc", "rte", "wnli")
@@ -27,6 +28,7 @@ __all__ = [
     "ExperimentArguments",
     "HeldOutArguments",
     "LabelArguments",
+    "LoraArguments",
     "MeasureArguments",
     "ReportArguments",
     "UtilityArguments",
@@ -108,6 +110,31 @@ class DeviceArguments:
     def device(self) -> str | None:
         """For plain Python functions: ``"cpu"``, or None for what is there."""
         return "cpu" if self.use_cpu else None
+
+
+@dataclass
+class LoraArguments:
+    """Whether adapters are trained in the place of all weights."""
+
+    use_peft: bool = field(default=False, metadata={"help": "Train LoRA adapters instead of all weights (needs peft)."})
+    lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
+    lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
+    lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
+
+    def check_lora(self) -> None:
+        """Raise on a rank or a dropout that adapters cannot have.
+
+        Raises:
+            ValueError: says which.
+        """
+        refuse_any(
+            {
+                f"lora_r is {self.lora_r}, expected 1 or more.": self.lora_r < 1,
+                f"lora_dropout is {self.lora_dropout}, expected 0 or more and less than 1.": (
+                    not 0.0 <= self.lora_dropout < 1.0
+                ),
+            }
+        )
 
 
 @dataclass

@@ -20,6 +20,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import is_peft_available
 
 from hf_fairness._opening import WANTED, find_tokenizer, opening
+from hf_fairness.arguments import LoraArguments
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.runs import atomic_folder
 from hf_fairness.trainers.training.preparation import full_precision
@@ -34,7 +35,7 @@ ADAPTER_FILE = "adapter_model.safetensors"
 
 
 @dataclass
-class EncoderSettings(MethodArguments, SentenceTransformerTrainingArguments):
+class EncoderSettings(LoraArguments, MethodArguments, SentenceTransformerTrainingArguments):
     """How a sentence encoder is opened and trained, whatever its data are."""
 
     # The model.
@@ -57,12 +58,6 @@ class EncoderSettings(MethodArguments, SentenceTransformerTrainingArguments):
             "default: when the checkpoint has one."
         },
     )
-
-    # LoRA.
-    use_peft: bool = field(default=False, metadata={"help": "Train LoRA adapters instead of all weights."})
-    lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
-    lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
-    lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
     lora_target_modules: list[str] | None = field(
         default=None,
         metadata={"help": "Names of the layers to adapt, or all-linear; default: PEFT's choice for the model."},
@@ -83,11 +78,7 @@ class EncoderSettings(MethodArguments, SentenceTransformerTrainingArguments):
             raise ValueError(f"pooling is {self.pooling!r}, expected one of {', '.join(Pooling.POOLING_MODES)}.")
         if self.max_length is not None and self.max_length < 3:
             raise ValueError(f"max_length is {self.max_length} tokens, expected 3 or more.")
-        if self.lora_r < 1 or not 0 <= self.lora_dropout < 1:
-            raise ValueError(
-                f"lora_r is {self.lora_r} and lora_dropout {self.lora_dropout}, expected lora_r of 1 or more and "
-                "lora_dropout in [0, 1)."
-            )
+        self.check_lora()
 
 
 @dataclass
