@@ -35,9 +35,8 @@ from hf_fairness.report.summary import summarize
 from hf_fairness.report.text import ABSENT, format_interval, format_number
 from hf_fairness.runs import content_key
 from hf_fairness.scores.compare import gap_over_seeds
-from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, run_data_diet
-from hf_fairness.trainers.data_diet.choice import choose, entry, spearman
+from hf_fairness.trainers.data_diet.choice import Lines, choose, compared, lines, spearman
 from hf_fairness.trainers.data_diet.grid import cell, experiments
 from hf_fairness.trainers.data_diet.summary import title_of
 
@@ -135,8 +134,8 @@ def study(output_dir: Path, *, quick: bool = False, cache: str | None = None) ->
     kept = ("data", "table", "choices", "best", "curves", "trade_off", "stability", "cost", "meta")
     return {
         **{key: report[key] for key in kept},
-        "diet": diet(cells_of(arguments), arguments, len(scores)),
-        "diet_of_all_examples": diet(cells_of(printed), printed, len(scores)),
+        "diet": diet(lines(cells_of(arguments), len(scores)), arguments, len(scores)),
+        "diet_of_all_examples": diet(lines(cells_of(printed), len(scores)), printed, len(scores)),
         "time": {
             **cost,
             "stages": {entry["stage"]: entry["seconds"] for entry in stages},
@@ -214,7 +213,7 @@ def cells_of(arguments: DataDietArguments) -> dict[str, dict[str, Any]]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in found}
 
 
-def diet(results: dict[str, dict[str, Any]], arguments: DataDietArguments, n: int) -> dict[str, Any]:
+def diet(of: Lines, arguments: DataDietArguments, n: int) -> dict[str, Any]:
     """The diet that the bars are about, beside the same shares under the other rankings.
 
     Healthy random with a = .5 and at most .4 of CDA's examples as the paper counts them (2n, copies included); b is
@@ -225,38 +224,31 @@ def diet(results: dict[str, dict[str, Any]], arguments: DataDietArguments, n: in
     share = CONFIG["bars"]["factual_fraction"]
     cells = [each for each in experiments(arguments)["2"]["healthy_random"] if each.factual == share]
     most = 2 * n * CONFIG["bars"]["share_of_cda_with_copies"]
-    cells = [each for each in cells if float(np.mean(results[each.name]["n_rows"])) <= most + 1]  # rounding
-    chosen = choose(results, cells, arguments)
+    cells = [each for each in cells if of[each.name]["n_rows"] <= most + 1]  # rounding
+    chosen = choose(of, cells, arguments)
     if chosen is None:
         return {"entry": None}
     b = next(each.counterfactual for each in cells if each.name == chosen["name"])
     names = {name: cell(name, share, b).name for name in ORDER}
-    found: dict[str, Any] = {name: entry(results, each, n) for name, each in names.items()}
-    found["order"] = order(results, share, CONFIG["compared_at"])
-    found["order_at_choice"] = order(results, share, b)
-    strict = CONFIG["bars"]["share_of_cda_with_copies"] * float(np.mean(results["cda"]["n_rows"]))
-    few = [
-        each
-        for each in experiments(arguments)["2"]["healthy_random"]
-        if float(np.mean(results[each.name]["n_rows"])) <= strict
-    ]
-    without_copies = choose(results, few, arguments)
+    found: dict[str, Any] = {name: compared(of, each) for name, each in names.items()}
+    found["order"] = order(of, share, CONFIG["compared_at"])
+    found["order_at_choice"] = order(of, share, b)
+    strict = CONFIG["bars"]["share_of_cda_with_copies"]
+    few = [each for each in experiments(arguments)["2"]["healthy_random"] if of[each.name]["share_of_cda"] <= strict]
+    without_copies = choose(of, few, arguments)
     if without_copies is not None:
-        found["without_copies"] = entry(results, without_copies["name"], n)
+        found["without_copies"] = compared(of, without_copies["name"])
     return {"choice": chosen, **found}
 
 
-def order(results: dict[str, dict[str, Any]], a: float, b: float) -> dict[str, Any]:
+def order(of: Lines, a: float, b: float) -> dict[str, Any]:
     """Paired parity of the three rankings at the same shares, and the difference of each from the next."""
     found: dict[str, Any] = {"factual_fraction": a, "counterfactual_fraction": b}
+    measured = {name: of[cell(name, a, b).name]["measures"] for name in ORDER}
     for part in ("validation", "test"):
-        values = [results[cell(name, a, b).name]["measures"][part]["counterfactual_parity"] for name in ORDER]
-        found[part] = {
-            "paired_parity": {
-                name: over_seeds(each, low=0.0, high=1.0) for name, each in zip(ORDER, values, strict=True)
-            },
-            "differences": [gap_over_seeds(*pair) for pair in itertools.pairwise(values)],
-        }
+        values = {name: each[part]["counterfactual_parity"] for name, each in measured.items()}
+        pairs = itertools.pairwise(each["by_seed"] for each in values.values())
+        found[part] = {"paired_parity": values, "differences": [gap_over_seeds(*pair) for pair in pairs]}
     return found
 
 
@@ -288,14 +280,15 @@ def misses(results: Mapping[str, Any]) -> list[str]:
     return missed
 
 
-def against_published(scores: np.ndarray) -> dict[str, float]:
+def against_published(scores: np.ndarray) -> dict[str, float | None]:
     """Rank correlation of our GE with the authors', on texts that their swap changes."""
     texts = sets()["train"]
     changed = np.array([one != other for one, other in zip(texts["text"][:], texts["swapped"][:], strict=True)])
     found = {"MiniLM heads": scores} | {name: published(f"{name} GE") for name in ("bert-base-cased", "roberta-base")}
-    matrix = spearman(np.stack([values[changed] for values in found.values()]))
-    names = list(found)
-    return {f"{names[i]}, {names[j]}": float(matrix[i, j]) for i in range(len(names)) for j in range(i)}
+    return {
+        f"{one}, {other}": spearman(found[one][changed], found[other][changed])
+        for other, one in itertools.combinations(found, 2)
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+import pandas
 
 from hf_fairness.arguments import (
     DataArguments,
@@ -11,8 +14,10 @@ from hf_fairness.arguments import (
     ExperimentArguments,
     HeldOutArguments,
     LabelArguments,
+    LoraArguments,
 )
 from hf_fairness.attributes.names import BUILT_IN, NO_NAMES
+from hf_fairness.scores import groups
 from hf_fairness.scores.rankings import BASES, DEFAULT_BASE, RANKINGS
 from hf_fairness.utils import refuse_any
 
@@ -24,15 +29,29 @@ FIRST = ("ge", "el2n", "grand", "forgetting", "random")
 CRITERIA = ("counterfactual_parity", "flip_rate", "demographic_parity", "equalized_odds")
 #: Settings of whole models that heads on frozen features have not, as `transformers.TrainingArguments` calls them.
 OF_TRAINER = ("bf16", "fp16", "gradient_accumulation_steps", "activation_checkpointing", "report_to")
-#: What scores of examples depend on, beside the model and the texts.
-SCORED_BY = (
-    *("mode", "use_peft", "lora_r", "lora_alpha", "lora_dropout", *OF_TRAINER[:-1], "seeds", "n_init"),
-    *("score_after_epochs", "num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden"),
-)
+#: What a setting, or each entry of a list, must be among, and the same in words.
+_WANTED: dict[str, tuple[Any, str]] = {
+    "mode": (("fast", "full"), "fast or full"),
+    "counterfactual_base": (BASES, " or ".join(BASES)),
+    "select_by": (CRITERIA, f"one of {', '.join(CRITERIA)}"),
+    "rankings": (RANKINGS, f"some of {', '.join(RANKINGS)}"),
+    "experiments": ((1, 2), "1, 2 or both"),
+    "num_train_epochs": (range(2, 2**31), "2 or more"),
+    **dict.fromkeys(
+        ("n_init", "score_after_epochs", "hidden", "per_device_train_batch_size", "gradient_accumulation_steps"),
+        (range(1, 2**31), "1 or more"),
+    ),
+    **dict.fromkeys(
+        ("factual_fractions", "counterfactual_fractions", "first_fractions", "max_auc_drop"),
+        (pandas.Interval(0.0, 1.0, closed="both"), "fractions from 0 to 1: 3 % is 0.03"),
+    ),
+}
 
 
 @dataclass(kw_only=True)
-class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, HeldOutArguments, DataArguments):
+class DataDietArguments(
+    ExperimentArguments, DeviceArguments, LoraArguments, LabelArguments, HeldOutArguments, DataArguments
+):
     """What `hf-fairness data-diet` needs.
 
     Source: Zayed et al. 2023; the defaults are those of its section 5, but for the number of seeds (5 there).
@@ -43,10 +62,6 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
             "help": "Fast mode: any encoder (SentenceTransformer, transformers model, word vectors). Full mode: a "
             "transformers model to fine-tune. An id on the Hub or a local folder."
         }
-    )
-    max_rows: int | None = field(
-        default=None,
-        metadata={"help": "Use the first so many rows of the data set, held-out ones included; default: all."},
     )
     test_dataset: str | None = field(
         default=None,
@@ -85,13 +100,6 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
             f"`{NO_NAMES}`."
         },
     )
-    show_texts: int = field(
-        default=0,
-        metadata={
-            "help": "Show so many of the training texts with the largest GE scores, and what they are swapped to, in "
-            "the report (never in a card). Reports are files that people send on: default none."
-        },
-    )
     output_dir: str = field(default="data-diet", metadata={"help": "Folder for scores, grid, report and model."})
     mode: str = field(
         default="fast",
@@ -100,12 +108,6 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
             "the model anew in every cell of the grid, for a GPU."
         },
     )
-    use_peft: bool = field(
-        default=False, metadata={"help": "Full mode: train LoRA adapters instead of all weights (needs peft)."}
-    )
-    lora_r: int = field(default=16, metadata={"help": "Rank of the LoRA matrices."})
-    lora_alpha: int = field(default=32, metadata={"help": "Scale of the LoRA update (times 1 / rank)."})
-    lora_dropout: float = field(default=0.0, metadata={"help": "Dropout before the LoRA matrices."})
     bf16: bool = field(default=False, metadata={"help": "Full mode: train in bfloat16; weights stay in float32."})
     fp16: bool = field(default=False, metadata={"help": "Full mode: train in float16; weights stay in float32."})
     gradient_accumulation_steps: int = field(
@@ -189,52 +191,39 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         """
         super().__post_init__()
         self.check_experiment()
+        self.check_lora()
         whole = [name for name in ("use_peft", *OF_TRAINER) if getattr(self, name) != getattr(type(self), name)]
-        unknown = sorted(set(self.rankings) - set(RANKINGS))
-        wrong = {
-            "--sweep: the grid is the sweep of data-diet; give several values to --factual_fractions, "
-            "--counterfactual_fractions, --first_fractions or --rankings.": self.sweep,
-            **{
-                f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}.": getattr(self, name)
-                not in known
-                for name, known in (("mode", ("fast", "full")), ("counterfactual_base", BASES), ("select_by", CRITERIA))
-            },
-            **{
-                f"{name} is {getattr(self, name)}, expected 1 or more.": getattr(self, name) < 1
-                for name in (
-                    *("n_init", "score_after_epochs", "per_device_train_batch_size", "hidden", "lora_r"),
-                    "gradient_accumulation_steps",
-                )
-            },
-            **{
-                f"{name} is {getattr(self, name)}, expected numbers from 0 to 1.": not getattr(self, name)
-                or any(not 0.0 <= value <= 1.0 for value in getattr(self, name))
-                for name in ("factual_fractions", "counterfactual_fractions", "first_fractions")
-            },
-            f"num_train_epochs is {self.num_train_epochs}, expected at least 2, and score_after_epochs.": (
-                self.num_train_epochs < max(2, self.score_after_epochs)
-            ),
-            f"lora_dropout is {self.lora_dropout}, expected 0 or more and less than 1.": (
-                not 0.0 <= self.lora_dropout < 1.0
-            ),
-            f"max_auc_drop is {self.max_auc_drop}, expected a fraction; 3 % is 0.03.": (
-                not 0.0 <= self.max_auc_drop <= 1.0
-            ),
-            f"experiments is {self.experiments}, expected 1, 2 or both.": (
-                not self.experiments or not set(self.experiments) <= {1, 2}
-            ),
-            f"Unknown ranking {', '.join(map(repr, unknown))}. Rankings: {', '.join(RANKINGS)}.": unknown,
-            f"--no_control leaves out the ranking {CONTROL}, and --rankings has no other.": (
-                not self.control and set(self.rankings) == {CONTROL}
-            ),
-            f"--select_by {self.select_by} needs --group_dataset: it is a metric of different texts.": (
-                self.select_by in CRITERIA[2:] and self.group_dataset is None
-            ),
-            f"--{', --'.join(whole)} needs --mode full: frozen features have no weights to adapt.": (
-                whole and self.mode == "fast"
-            ),
-        }
-        refuse_any(wrong)
+        refuse_any(
+            {
+                **{
+                    f"{name} is {getattr(self, name)!r}, expected {words}.": _outside(getattr(self, name), wanted)
+                    for name, (wanted, words) in _WANTED.items()
+                },
+                "--sweep: the grid is the sweep of data-diet; give several values to --factual_fractions, "
+                "--counterfactual_fractions, --first_fractions or --rankings.": self.sweep,
+                f"score_after_epochs is {self.score_after_epochs}, expected at most num_train_epochs, which is "
+                f"{self.num_train_epochs}.": self.score_after_epochs > self.num_train_epochs,
+                f"--no_control leaves out the ranking {CONTROL}, and --rankings has no other.": (
+                    not self.control and set(self.rankings) == {CONTROL}
+                ),
+                f"--select_by {self.select_by} needs --group_dataset: it is a metric of different texts.": (
+                    self.chosen_on == "groups" and self.group_dataset is None
+                ),
+                f"--{', --'.join(whole)} needs --mode full: frozen features have no weights to adapt.": (
+                    whole and self.mode == "fast"
+                ),
+            }
+        )
+
+    @property
+    def chosen_on(self) -> Literal["groups", "validation"]:
+        """The set whose texts say which cell is fairest: those of groups, or the validation texts."""
+        return "groups" if self.select_by in groups.MEASURES else "validation"
+
+    @property
+    def sign(self) -> float:
+        """1 where more of what is made best is better, -1 where less is."""
+        return -1.0 if self.select_by == "flip_rate" else 1.0
 
     @property
     def seeds(self) -> list[int]:
@@ -242,5 +231,15 @@ class DataDietArguments(ExperimentArguments, DeviceArguments, LabelArguments, He
         return list(range(self.seed, self.seed + self.n_seeds))
 
     def scored_by(self) -> list[Any]:
-        """The settings that scores of examples depend on."""
-        return [getattr(self, name) for name in SCORED_BY]
+        """The settings that scores of examples depend on, beside the model and the texts."""
+        names = (
+            *("mode", "use_peft", "lora_r", "lora_alpha", "lora_dropout", *OF_TRAINER[:-1], "seeds", "n_init"),
+            *("score_after_epochs", "num_train_epochs", "per_device_train_batch_size", "learning_rate", "hidden"),
+        )
+        return [getattr(self, name) for name in names]
+
+
+def _outside(value: Any, wanted: Container[Any]) -> bool:
+    """Whether a setting, or an entry of a list, is none of what is wanted, or a list is empty."""
+    entries = value if isinstance(value, list) else [value]
+    return not entries or any(each not in wanted for each in entries)

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from hf_fairness.scores.statistics import Floats, bootstrap_weights, generator
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
-from hf_fairness.trainers.data_diet.choice import Results, pick
+from hf_fairness.trainers.data_diet.choice import Lines, in_order, pick
 from hf_fairness.trainers.data_diet.data import DietData
-from hf_fairness.trainers.data_diet.grid import Cell, experiments
-from hf_fairness.trainers.data_diet.summary import by_groups
+from hf_fairness.trainers.data_diet.grid import experiments
 
 #: Resamples of texts and seeds behind the shares: a share of .5 is known to within .07.
 N_DRAWS = 200
-#: Cells beside the chosen one that reports name.
-MOST_OTHERS = 3
+#: In the place of a cell, or a ranking, where none was within the limit.
+NONE = ""
 
 #: What a model said of every text that can choose: see `grid.said`.
 Said = Mapping[str, NDArray[Any]]
@@ -28,7 +27,7 @@ Said = Mapping[str, NDArray[Any]]
 
 def certainty(
     said: Mapping[str, Said],
-    results: Results,
+    found: Lines,
     diet: DietData,
     arguments: DataDietArguments,
     *,
@@ -42,7 +41,7 @@ def certainty(
 
     Args:
         said: by cell what its models said, see `grid.said`; ``vanilla`` is among them.
-        results: of the grid; the numbers of rows are read, by which ties are broken.
+        found: of `choice.lines`; the numbers of rows are read, by which ties are broken.
         diet: labels and groups of the texts.
         arguments: ``select_by`` and ``max_auc_drop``, the plan of the cells, the first seed.
         n_draws: resamples.
@@ -52,63 +51,42 @@ def certainty(
         was chosen in any, the most frequent first) and ``none`` (share in which no cell was within the limit of the
         AUC); ``best`` also ``ranking``: the share by ranking.
     """
-    plan, group_texts = experiments(arguments).get("2", {}), by_groups(arguments)
-    cells = {each.name: each for each in dict.fromkeys(cell for cells in plan.values() for cell in cells)}
-    rng, n = generator(arguments.seed, "certainty"), len(diet.validation.labels)
+    plan = {name: in_order(found, cells) for name, cells in experiments(arguments)["2"].items()}
+    rng, n = generator(arguments.seed, "certainty"), len(diet.validation)
     weights = np.concatenate(list(bootstrap_weights(n, n_draws, rng)))
     others = weights
-    if group_texts and diet.groups is not None:
+    if arguments.chosen_on == "groups" and diet.groups is not None:
         others = np.concatenate(list(bootstrap_weights(len(diet.groups), n_draws, rng)))
     seeds = rng.integers(0, arguments.n_seeds, size=(n_draws, arguments.n_seeds))
-    return _count(said, results, diet, arguments, plan, cells, (weights, others), seeds) | {"n_texts": n}
-
-
-def _count(
-    said: Mapping[str, Said],
-    results: Results,
-    diet: DietData,
-    arguments: DataDietArguments,
-    plan: Mapping[str, Sequence[Cell]],
-    cells: Mapping[str, Cell],
-    weights: tuple[Floats, Floats],
-    seeds: NDArray[np.intp],
-) -> dict[str, Any]:
-    truth = diet.validation.labels == diet.positive
-    vanilla = areas(said["vanilla"]["chances"], truth, weights[0])
-    found: dict[str, tuple[Floats, Floats]] = {}
-    for name in cells:
+    truth = diet.validation.truth.to_numpy()
+    vanilla = areas(said["vanilla"]["chances"], truth, weights)
+    values: dict[str, Floats] = {}
+    changes: dict[str, Floats] = {}
+    for name in {cell for cells in plan.values() for cell in cells}:
         with np.errstate(invalid="ignore", divide="ignore"):
-            change = areas(said[name]["chances"], truth, weights[0]) / vanilla - 1.0
-        values = fairness(said[name], diet, arguments.select_by, weights[by_groups(arguments)])
-        found[name] = _mean(values, seeds), _mean(change, seeds)
-    sign = -1.0 if arguments.select_by == "flip_rate" else 1.0
-    n_rows = {name: float(np.mean(results[name]["n_rows"])) for name in cells}
-    counts = {ranking: Counter[str | None]() for ranking in plan}
-    best, rankings = Counter[str | None](), Counter[str | None]()
-    for draw in range(len(seeds)):
-        chosen: dict[str, tuple[float, str]] = {}
-        for ranking, each in plan.items():
-            candidates = [
-                (sign * float(value[draw]), n_rows[name], name, float(change[draw]))
-                for name in dict.fromkeys(cell.name for cell in each)
-                for value, change in [found[name]]
-            ]
-            choice = pick(candidates, arguments.max_auc_drop)
-            counts[ranking][None if choice is None else choice[2]] += 1
-            if choice is not None:
-                chosen[ranking] = choice[0], choice[2]
-        ranking_of_best = max(chosen, key=lambda name: chosen[name][0], default=None)
-        best[None if ranking_of_best is None else chosen[ranking_of_best][1]] += 1
-        rankings[ranking_of_best] += 1
-    shares = {ranking: _shares(count, len(seeds)) for ranking, count in counts.items()}
-    of_best = {**_shares(best, len(seeds)), "ranking": _shares(rankings, len(seeds))["chosen"]}
-    return {"n_draws": len(seeds), "best": of_best, "rankings": shares}
+            change = areas(said[name]["chances"], truth, weights) / vanilla - 1.0
+        fair = arguments.sign * fairness(said[name], diet, arguments.select_by, others)
+        values[name], changes[name] = _mean(fair, seeds), _mean(change, seeds)
+    rankings, chosen, ranks = {}, [], []
+    for ranking, cells in plan.items():
+        fair, change = (np.stack([of[name] for name in cells]) for of in (values, changes))
+        place = pick(fair, change, arguments.max_auc_drop)
+        names = np.array([*cells, NONE])[place]
+        rankings[ranking] = _shares(names)
+        chosen.append(names)
+        ranks.append(np.where(place < 0, -np.inf, fair[place, np.arange(n_draws)]))
+    first = np.argmax(ranks, axis=0)
+    best = np.array(chosen)[first, np.arange(n_draws)]
+    by = np.where(best == NONE, NONE, np.array(list(plan))[first])
+    of_best = {**_shares(best), "ranking": _shares(by)["chosen"]}
+    return {"n_draws": n_draws, "best": of_best, "rankings": rankings, "n_texts": n}
 
 
-def _shares(counts: Counter[str | None], n: int) -> dict[str, Any]:
-    """Share of each that was chosen, and of none."""
-    chosen = {name: count / n for name, count in counts.most_common() if name is not None}
-    return {"chosen": chosen, "none": counts[None] / n}
+def _shares(names: NDArray[np.str_]) -> dict[str, Any]:
+    """Share of each cell that was chosen, the most frequent first, and of none."""
+    counts = Counter(names.tolist())
+    chosen = {name: count / len(names) for name, count in counts.most_common() if name != NONE}
+    return {"chosen": chosen, "none": counts[NONE] / len(names)}
 
 
 def _mean(values: Floats, seeds: NDArray[np.intp]) -> Floats:
@@ -158,14 +136,13 @@ def fairness(said: Said, diet: DietData, by: str, weights: Floats) -> Floats:
         Shape (models, draws); NaN where undefined.
     """
     if by in ("counterfactual_parity", "flip_rate"):
-        split, hits = diet.validation, said["hits"].astype(np.float64)
+        hits, place = said["hits"].astype(np.float64), diet.validation.place.to_numpy()
         if by == "flip_rate":
-            return _rates(np.abs(hits[:, 0] - hits[:, 1]), split.changed, weights)
-        first = split.place == 0
-        gaps = np.where(first, hits[:, 0] - hits[:, 1], hits[:, 1] - hits[:, 0])
-        return 1.0 - np.abs(_rates(gaps, split.place >= 0, weights))
+            return _rates(np.abs(hits[:, 0] - hits[:, 1]), diet.validation.changed.to_numpy(), weights)
+        gaps = np.where(place == 0, hits[:, 0] - hits[:, 1], hits[:, 1] - hits[:, 0])
+        return 1.0 - np.abs(_rates(gaps, place >= 0, weights))
     assert diet.groups is not None
-    names, labels = np.array(diet.groups["group"][:]), np.array(diet.groups["label"][:]) == diet.positive
+    names, labels = np.array(diet.groups.about.to_list()), diet.groups.truth.to_numpy()
     kinds = [np.ones(len(names), dtype=bool)] if by == "demographic_parity" else [labels, ~labels]
     hits = said["group_hits"].astype(np.float64)
     by_kind = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
+from pandas import DataFrame, Series
 
 from hf_fairness.attributes import Attribute, load_attribute
 from hf_fairness.attributes.model import NEUTRAL
@@ -23,6 +24,7 @@ from hf_fairness.refine import balance
 from hf_fairness.rows import column_names, column_values
 from hf_fairness.runs import content_key
 from hf_fairness.scores.class_labels import Label, class_names, places, read_labels, refuse_numbers
+from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.statistics import generator
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 
@@ -34,31 +36,15 @@ HELD_OUT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Texts of one split.
-
-    Attributes:
-        texts: shape (n,).
-        counterfactuals: of each text; the text itself where there is none to use.
-        changed: whether there is one.
-        labels: class numbers.
-        counts: for the report: sizes, where the counterfactuals come from ("given" or "swapped"), how many swaps the
-            quality filter left out, and what the two texts of a pair are called.
-        place: per example 0 where the text is about the first of the two groups that swaps lead between, 1 where its
-            counterfactual is; -1 where the swap changes no majority of group words, or nothing.
-    """
-
-    texts: list[str]
-    counterfactuals: list[str]
-    changed: NDArray[np.bool_]
-    labels: NDArray[np.int64]
-    counts: dict[str, Any]
-    place: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
 class DietData:
     """Everything that a search reads.
+
+    A set is a table with a row for each text: ``text``; ``label``: number of its class; ``truth``: whether that is the
+    positive one; ``about``: the group that most of its group words belong to, "neutral" where none is, of texts of
+    groups their own. But for these a text has a ``counterfactual`` (itself where there is none to use), ``changed``
+    says whether it is another text, and ``place`` which of the two groups that swaps lead between the text is about:
+    0, or 1 where it is its counterfactual that is about the first; -1 where the swap changes no majority of group
+    words, or nothing.
 
     Training rows are numbered in one pool: the n texts, their n counterfactuals, and the n texts without terms.
 
@@ -66,17 +52,20 @@ class DietData:
         train: what is trained on.
         validation: what fractions are chosen on.
         test: what is reported on.
-        groups: ``text``, ``group`` and ``label`` of different texts about different groups, for the group metrics.
+        groups: different texts about different groups, for the group metrics; None where there are none.
+        counts: for the report: by set sizes, where the counterfactuals come from ("given" or "swapped"), how many swaps
+            the quality filter left out, and what the two texts of a pair are called.
         classes: names of the labels.
         positive: place of the positive class.
         attribute: whose terms are swapped.
         names: whether given names are swapped too.
     """
 
-    train: Split
-    validation: Split
-    test: Split
-    groups: Dataset | None
+    train: DataFrame
+    validation: DataFrame
+    test: DataFrame
+    groups: DataFrame | None
+    counts: dict[str, Any]
     classes: list[str]
     positive: int
     attribute: Attribute
@@ -85,39 +74,30 @@ class DietData:
     @property
     def n(self) -> int:
         """Number of factual training examples."""
-        return len(self.train.texts)
-
-    def counts(self) -> dict[str, Any]:
-        """Sizes of the sets, and labels."""
-        return {
-            **{name: getattr(self, name).counts for name in ("train", "validation", "test")},
-            "groups": None if self.groups is None else {"n": len(self.groups)},
-            "classes": self.classes,
-            "positive_label": self.classes[self.positive],
-        }
+        return len(self.train)
 
     @cached_property
     def pool(self) -> list[str]:
         """Texts of all training rows."""
-        return [*self.train.texts, *self.train.counterfactuals, *self.blind(self.train.texts)]
+        return [*self.train.text, *self.train.counterfactual, *self.blind(self.train.text)]
 
     @cached_property
     def pool_labels(self) -> NDArray[np.int64]:
         """Class of every row of the pool."""
-        return np.tile(self.train.labels, 3)
+        return np.tile(self.train.label, 3)
 
     def measured(self, *, blind: bool = False) -> dict[str, list[str]]:
         """Texts that models are measured on, by name; for a blind model without the attribute's terms."""
         found = {
-            "validation": self.validation.texts,
-            "validation_counterfactual": self.validation.counterfactuals,
-            "test": self.test.texts,
-            "test_counterfactual": self.test.counterfactuals,
-            **({} if self.groups is None else {"groups": self.groups["text"][:]}),
+            "validation": self.validation.text,
+            "validation_counterfactual": self.validation.counterfactual,
+            "test": self.test.text,
+            "test_counterfactual": self.test.counterfactual,
+            **({} if self.groups is None else {"groups": self.groups.text}),
         }
-        return {name: self.blind(texts) for name, texts in found.items()} if blind else found
+        return {name: self.blind(texts) if blind else list(texts) for name, texts in found.items()}
 
-    def blind(self, texts: Sequence[str]) -> list[str]:
+    def blind(self, texts: Iterable[str]) -> list[str]:
         """The texts without terms of the attribute."""
         remove = RemoveTerms("text", attribute=self.attribute, names=self.names)
         return list(remove({"text": list(texts)})["text_blind"])
@@ -128,25 +108,19 @@ class DietData:
 
     def measured_key(self) -> str:
         """Content key of what models are measured on, and by what."""
-        return content_key(
-            *([each.texts, each.counterfactuals, each.labels] for each in (self.validation, self.test)),
-            [] if self.groups is None else self.groups,
-            [self.attribute.digest, self.names, self.positive],
-        )
-
-    def rows(self, factual: NDArray[np.bool_], counterfactual: NDArray[np.bool_]) -> Rows:
-        """Rows of the pool for the examples and the counterfactuals that are kept."""
-        return np.concatenate([np.flatnonzero(factual), self.n + np.flatnonzero(counterfactual & self.train.changed)])
+        tables = [table for table in (self.validation, self.test, self.groups) if table is not None]
+        by = [self.attribute.digest, self.names, self.positive]
+        return content_key([table.to_dict("list") for table in tables], by)
 
     def substituted(self, seed: int) -> Rows:
         """Rows of counterfactual data substitution: every second text with a counterfactual gives way to it."""
-        drawn = [row_draw(seed, text) < 0.5 for text in self.train.texts]
-        return np.arange(self.n) + self.n * (self.train.changed & drawn)
+        drawn = [row_draw(seed, text) < 0.5 for text in self.train.text]
+        return np.arange(self.n) + self.n * (self.train.changed.to_numpy() & drawn)
 
     def balanced(self, seed: int) -> Rows:
         """Rows with as many texts of every group within each label: those of smaller groups are repeated."""
         chosen = balance(
-            Dataset.from_dict({"text": self.train.texts, "label": self.train.labels, "row": np.arange(self.n)}),
+            Dataset.from_dict({**self.train[["text", "label"]], "row": np.arange(self.n)}),
             text_columns="text",
             within="label",
             method="up",
@@ -181,40 +155,43 @@ def prepare(
     Raises:
         ValueError: a missing column, labels that are missing or unknown, one class only, no text with terms.
     """
-    attribute, names = with_names(
-        load_attribute(arguments.attribute, language=arguments.language), names_option(arguments.names)
-    )
-    if arguments.max_rows is not None:
-        train = train.select(range(min(len(train), arguments.max_rows)))
+    a = arguments
+    attribute, names = with_names(load_attribute(a.attribute, language=a.language), names_option(a.names))
+    if a.max_rows is not None:
+        train = train.select(range(min(len(train), a.max_rows)))
     given = {"train": train, "validation": validation, "test": test, "group": group_dataset}
     sets = {name: rows for name, rows in given.items() if rows is not None}
-    column = arguments.label_column
-    labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
-    texts = {name: _column(rows, text_column, name, "--text_column") for name, rows in sets.items()}
-    known, occurring = getattr(train.features[column], "names", None), class_names(labels["train"])
-    classes = [name for name in known or occurring if name in occurring]
-    if len(classes) < 2:
-        raise ValueError(f"Column {column!r} holds {len(classes)} kinds of labels; a classifier needs two or more.")
-    for name, found in labels.items():
-        if known is None and name != "train":
-            refuse_numbers(found, classes, f"Column {column!r} of the {name} set")
-    positive = _positive(classes, arguments.positive_label, known)
-    numbers = {name: places(found, classes, f"Column {column!r} of the {name} set") for name, found in labels.items()}
-    groups = None
-    if group_dataset is not None:
-        members = _labels(group_dataset, arguments.group_column, "group", "--group_column")
-        columns = {"text": map(str, texts["group"]), "group": map(str, members)}
-        groups = Dataset.from_dict({**{key: list(each) for key, each in columns.items()}, "label": numbers["group"]})
-    parts = {name: (name, np.arange(len(rows))) for name, rows in sets.items() if name != "group"}
+    classes, positive, numbers = _number_labels(sets, a)
+    tables = {}
+    for name, rows in sets.items():
+        texts = [str(text) for text in _column(rows, text_column, name, "--text_column")]
+        tables[name] = DataFrame({"text": texts, "label": numbers[name], "truth": numbers[name] == positive})
+        if name == "group":
+            about = map(str, _labels(rows, a.group_column, name, "--group_column"))
+        else:
+            about = map(attribute.polarity, texts)
+        tables[name]["about"] = list(about)
+    groups = tables.pop("group", None)
+    parts = {name: (name, np.arange(len(table))) for name, table in tables.items()}
     if missing := [name for name in ("validation", "test") if name not in sets]:
-        about = (attribute.polarity(str(text)) for text in texts["train"])
-        strata = [f"{label} {group}" for label, group in zip(numbers["train"], about, strict=True)]
-        parts |= {name: ("train", rows) for name, rows in _hold_out(strata, missing, arguments.seed).items()}
-    splits = {
-        name: _split(sets[source].select(rows), numbers[source][rows], text_column, attribute, names, arguments)
-        for name, (source, rows) in parts.items()
-    }
-    return DietData(**splits, groups=groups, classes=classes, positive=positive, attribute=attribute, names=names)
+        strata = tables["train"].label.astype(str) + " " + tables["train"].about
+        parts |= {name: ("train", rows) for name, rows in _hold_out(strata, missing, a.seed).items()}
+    splits: dict[str, DataFrame] = {}
+    counts: dict[str, Any] = {}
+    for name, (source, rows) in parts.items():
+        splits[name], counts[name] = _with_counterfactuals(
+            tables[source].iloc[rows].reset_index(drop=True),
+            sets[source].select(rows),
+            a.counterfactual_column,
+            text_column=text_column,
+            attribute=attribute,
+            names=names,
+        )
+    counts["groups"] = None if groups is None else {"n": len(groups)}
+    counts |= {"classes": classes, "positive_label": classes[positive]}
+    return DietData(
+        **splits, groups=groups, counts=counts, classes=classes, positive=positive, attribute=attribute, names=names
+    )
 
 
 def _hold_out(strata: Sequence[str], missing: Sequence[str], seed: int) -> dict[str, Rows]:
@@ -242,69 +219,75 @@ def _labels(rows: Dataset, column: str, name: str, flag: str = "--label_column")
     return read_labels(values, f"Column {column!r} of the {name} set", names=names)
 
 
-def _positive(classes: list[str], wanted: str | None, names: Sequence[str] | None) -> int:
+def _number_labels(
+    sets: Mapping[str, Dataset], arguments: DataDietArguments
+) -> tuple[list[str], int, dict[str, NDArray[np.int64]]]:
+    """Names of the classes of the training texts, place of the positive one, and the labels of each set as numbers."""
+    column = arguments.label_column
+    labels = {name: _labels(rows, column, name) for name, rows in sets.items()}
+    stated = getattr(sets["train"].features[column], "names", None)
+    occurring = class_names(labels["train"])
+    classes = [name for name in stated or occurring if name in occurring]
+    if len(classes) < 2:
+        raise ValueError(f"Column {column!r} holds {len(classes)} kinds of labels; a classifier needs two or more.")
+    positive = _positive(classes, stated, arguments.positive_label)
+    numbers = {}
+    for name, found in labels.items():
+        what = f"Column {column!r} of the {name} set"
+        if stated is None:
+            refuse_numbers(found, classes, what)
+        numbers[name] = places(found, classes, what)
+    return classes, positive, numbers
+
+
+def _positive(classes: list[str], stated: Sequence[str] | None, wanted: str | None) -> int:
     """Place of the positive class; of a ClassLabel its number names it too."""
     if wanted is None and len(classes) > 2:
         raise ValueError(f"With the labels {', '.join(classes)}, say which is positive: --positive_label.")
-    wanted = classes[-1] if wanted is None else wanted
-    numbered = {str(number): name for number, name in enumerate(names or ())}
-    name = wanted if wanted in classes else numbered.get(wanted)
+    known = {str(number): name for number, name in enumerate(stated or ())} | {name: name for name in classes}
+    name = classes[-1] if wanted is None else known.get(wanted)
     if name not in classes:
         raise ValueError(f"--positive_label is {wanted!r}; the labels are {', '.join(classes)}.")
     return classes.index(name)
 
 
-def _split(
-    rows: Dataset,
-    labels: NDArray[np.int64],
-    text_column: str,
-    attribute: Attribute,
-    names: bool,
-    arguments: DataDietArguments,
-) -> Split:
-    """One set with its counterfactuals: those it has, or swaps that the quality filter accepts."""
-    column = arguments.counterfactual_column
-    given = column is not None and column in rows.column_names
-    if not given:
-        column, options = f"{text_column}_counterfactual", dict[str, Any](attribute=attribute, names=names)
+def _with_counterfactuals(
+    table: DataFrame, rows: Dataset, column: str | None, *, text_column: str, attribute: Attribute, names: bool
+) -> tuple[DataFrame, dict[str, Any]]:
+    """A set with its counterfactuals, those that its rows have or swaps that the quality filter accepts; and counts."""
+    origin = "given"
+    if column is None or column not in rows.column_names:
+        origin, column = "swapped", f"{text_column}{CounterfactualSwap.suffix}"
         rows = rows.select_columns([text_column])
         for rule, what in ((CounterfactualSwap, "Swapping group words"), (SwapQuality, "Judging swaps")):
-            rows = rows.map(rule(text_column, **options), batched=True, desc=what)
+            rows = rows.map(rule(text_column, attribute=attribute, names=names), batched=True, desc=what)
     pairs = read_pairs(rows, text_column=text_column, counterfactual_column=column, label_column=None)
-    texts, swapped = pairs.texts(rows), iter(pairs.counterfactual_texts(rows))
-    others = [next(swapped) if changed else text for text, changed in zip(texts, pairs.changed, strict=True)]
-    versions, place = _versions(texts, others, pairs.changed, attribute)
+    others = table.text.where(~pairs.changed, column_values(rows, column))
+    versions, place = _versions(table.about, others.map(attribute.polarity), pairs.changed, attribute.group_names)
     rejected = column_values(rows, "rejected_reason") if "rejected_reason" in rows.column_names else []
     counts = {
-        "n": len(texts),
+        "n": pairs.n,
         "n_changed": int(pairs.changed.sum()),
         "changed_share": float(pairs.changed.mean()),
-        "counterfactuals": "given" if given else "swapped",
+        "counterfactuals": origin,
         "n_rejected_swaps": sum(map(bool, rejected)),
         "versions": versions,
         "n_versions": int((place >= 0).sum()),
-        "labels": np.bincount(labels).tolist(),
+        "labels": np.bincount(table.label).tolist(),
     }
-    return Split(texts, others, pairs.changed, labels, counts, place)
+    return table.assign(counterfactual=others, changed=pairs.changed, place=place), counts
 
 
-def _versions(
-    texts: Sequence[str], counterfactuals: Sequence[str], changed: NDArray[np.bool_], attribute: Attribute
-) -> tuple[list[str], NDArray[np.int64]]:
+def _versions(about: Series, other: Series, changed: Bools, groups: Sequence[str]) -> tuple[list[str], NDArray[Any]]:
     """Names of the versions, and which of them each text is, by the group that most of its terms belong to.
 
     The names are those of the two groups that swaps lead between, or else "original" and "counterfactual".
     """
-    pairs = {}
-    for row in np.flatnonzero(changed).tolist():
-        pair = attribute.polarity(texts[row]), attribute.polarity(counterfactuals[row])
-        if pair[0] != pair[1] and set(pair) <= set(attribute.group_names):
-            pairs[row] = pair
-    groups = sorted({group for pair in pairs.values() for group in pair})
-    if len(groups) != 2:
+    leads = changed & (about != other) & about.isin(groups) & other.isin(groups)
+    two = sorted({*about[leads], *other[leads]})
+    if len(two) != 2:
         return ["original", "counterfactual"], np.where(changed, 0, -1)
-    place = [groups.index(pairs[row][0]) if row in pairs else -1 for row in range(len(texts))]
-    return groups, np.array(place)
+    return two, np.where(leads, about == two[1], -1)
 
 
 def statistics(diet: DietData) -> dict[str, dict[str, Any]]:
@@ -320,36 +303,21 @@ def statistics(diet: DietData) -> dict[str, dict[str, Any]]:
 
     Source: Zayed et al. 2023, table 1.
     """
-    attribute = diet.attribute
-    words = {
-        name: {form.lower() for each in attribute.paradigms if each.group == name for form in each.forms.values()}
-        for name in attribute.group_names
-    }
-    texts = {name: getattr(diet, name) for name in ("train", "validation", "test")}
-    sets = {
-        name: (split.texts, split.labels, [attribute.polarity(text) for text in split.texts])
-        for name, split in texts.items()
-    }
-    if diet.groups is not None:
-        sets["groups"] = (diet.groups["text"][:], np.array(diet.groups["label"][:]), diet.groups["group"][:])
-    return {name: _describe(*each, words, diet.positive) for name, each in sets.items()}
+    sets = {"train": diet.train, "validation": diet.validation, "test": diet.test, "groups": diet.groups}
+    return {name: _describe(table, diet.attribute) for name, table in sets.items() if table is not None}
 
 
-def _describe(
-    texts: Sequence[str],
-    labels: NDArray[np.int64],
-    about: Sequence[str],
-    words: Mapping[str, set[str]],
-    positive: int,
-) -> dict[str, Any]:
-    counts = Counter(word for text in texts for word in _WORDS.findall(text.lower()))
-    hits, of = labels == positive, np.array(about)
-    groups = [name for name in dict.fromkeys([*words, *about]) if name != NEUTRAL]
-    where = {name: of == name for name in groups}
+def _describe(table: DataFrame, attribute: Attribute) -> dict[str, Any]:
+    counts = Counter(word for text in table.text for word in _WORDS.findall(text.lower()))
+    pronouns = Counter[str]()
+    for group, form in {(each.group, form.lower()) for each in attribute.paradigms for form in each.forms.values()}:
+        pronouns[group] += counts[form]
+    groups = [name for name in dict.fromkeys([*attribute.group_names, *table.about]) if name != NEUTRAL]
+    truth = {name: table.truth[table.about == name] for name in groups}
     return {
-        "n": len(texts),
-        "positive_share": float(hits.mean()),
-        "pronouns": {name: sum(counts[word] for word in known) for name, known in words.items() if known},
-        "about": {name: int(rows.sum()) for name, rows in where.items()},
-        "positive_about": {name: float(hits[rows].mean()) if rows.any() else None for name, rows in where.items()},
+        "n": len(table),
+        "positive_share": float(table.truth.mean()),
+        "pronouns": {name: pronouns[name] for name in attribute.group_names if name in pronouns},
+        "about": {name: len(rows) for name, rows in truth.items()},
+        "positive_about": {name: float(rows.mean()) if len(rows) else None for name, rows in truth.items()},
     }

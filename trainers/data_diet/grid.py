@@ -6,12 +6,13 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from hf_fairness.runs import atomic_write_json
 from hf_fairness.scores import flips
@@ -22,8 +23,8 @@ from hf_fairness.scores.labels import Bools
 from hf_fairness.scores.rankings import RANKINGS, keep
 from hf_fairness.scores.statistics import Floats
 from hf_fairness.trainers.data_diet.arguments import CONTROL, FIRST, DataDietArguments
-from hf_fairness.trainers.data_diet.data import DietData, Rows, Split
-from hf_fairness.trainers.data_diet.learners import Learner
+from hf_fairness.trainers.data_diet.data import DietData, Rows
+from hf_fairness.trainers.data_diet.learners import Learner, probabilities
 from hf_fairness.trainers.data_diet.pruned import Scores
 from hf_fairness.trainers.training.remembered import pack_arrays
 from hf_fairness.utils import progress, warned_elsewhere
@@ -79,18 +80,19 @@ def cell(ranking: str, factual: float, counterfactual: float) -> Cell:
 
 
 def experiments(arguments: DataDietArguments) -> dict[str, dict[str, list[Cell]]]:
-    """The cells of both experiments by ranking; some belong to several rankings."""
-    shares = {
-        1: [(1.0, b) for b in arguments.first_fractions],
-        2: [(a, b) for a in arguments.factual_fractions for b in arguments.counterfactual_fractions if a + b > 0],
+    """The cells of both experiments by ranking, none of one that is not wanted; some belong to several rankings."""
+    second = product(arguments.factual_fractions, arguments.counterfactual_fractions)
+    plan = {
+        1: (FIRST, [(1.0, b) for b in arguments.first_fractions]),
+        2: (arguments.rankings, [(a, b) for a, b in second if a + b > 0]),
     }
     return {
         str(number): {
-            name: [cell(name, *pair) for pair in shares[number]]
-            for name in (FIRST if number == 1 else arguments.rankings)
-            if arguments.control or name != CONTROL
+            name: [cell(name, a, b) for a, b in shares]
+            for name in rankings
+            if number in arguments.experiments and (arguments.control or name != CONTROL)
         }
-        for number in sorted(set(arguments.experiments))
+        for number, (rankings, shares) in plan.items()
     }
 
 
@@ -123,112 +125,108 @@ def rows_of(cell: Cell, diet: DietData, scores: Scores, index: int, seed: int, b
         kept = keep(
             CONTROL if cell.ranking in BASELINES else cell.ranking,  # all or none of a kind, whatever the ranking
             {name: values[index] for name, values in scores.items()},
-            diet.train.changed,
+            diet.train.changed.to_numpy(),
             factual_fraction=cell.factual,
             counterfactual_fraction=cell.counterfactual,
             seed=seed,
             counterfactual_base=base,
         )
-    return diet.rows(kept.factual, kept.counterfactual)
+    return np.concatenate([np.flatnonzero(kept.factual), diet.n + np.flatnonzero(kept.counterfactual)])
 
 
-def run_grid(learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, folder: Path) -> int:
+def run_grid(learner: Learner, scores: Scores, folder: Path) -> int:
     """Train and measure every cell whose file is not in the folder yet.
 
     Args:
         learner: trains and predicts.
-        diet: the texts.
         scores: what the rankings need.
-        arguments: fractions, seeds.
         folder: one JSON file per cell goes here, each written in one step; see :func:`run_cell`. What its models said
             of every text that can choose lies beside it as npz, see :func:`said`.
 
     Returns:
         Number of cells.
     """
-    cells = all_cells(arguments)
-    logger.info("Training %d cells for each of %d seeds.", len(cells), arguments.n_seeds)
+    cells = all_cells(learner.arguments)
+    logger.info("Training %d cells for each of %d seeds.", len(cells), learner.arguments.n_seeds)
     for each in progress(cells, "Training cells"):
         path = folder / f"{each.name}.json"
         if not path.is_file():
-            result, heard = run_cell(learner, diet, scores, arguments, each)
-            if heard is not None:
-                (folder / f"{each.name}.npz").write_bytes(pack_arrays(heard))
+            result, heard = run_cell(learner, scores, each)
+            (folder / f"{each.name}.npz").write_bytes(pack_arrays(heard))
             atomic_write_json(path, result)  # the last: a cell that has it is finished
     return len(cells)
 
 
-def run_cell(
-    learner: Learner, diet: DietData, scores: Scores, arguments: DataDietArguments, cell: Cell
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def run_cell(learner: Learner, scores: Scores, cell: Cell) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Train the models of one cell, one per seed, and measure them.
 
     Returns:
-        Its ``name`` and fractions, ``n_rows`` per seed, ``measures`` by set and key with one value per seed; or
-        ``skipped`` with the reason. And what :func:`said` gives; None of a cell that was skipped.
+        Its ``name`` and fractions; per seed ``n_rows``, and of them ``n_counterfactuals``; ``measures`` by set and key
+        with one value per seed; or ``skipped`` with the reason. And what :func:`said` gives; nothing of a cell that was
+        skipped.
     """
-    start, found = time.perf_counter(), {**asdict(cell), "name": cell.name}
+    start, diet, a = time.perf_counter(), learner.diet, learner.arguments
+    found = {**asdict(cell), "name": cell.name}
     try:
-        rows = [
-            rows_of(cell, diet, scores, index, seed, arguments.counterfactual_base)
-            for index, seed in enumerate(arguments.seeds)
-        ]
+        rows = [rows_of(cell, diet, scores, index, seed, a.counterfactual_base) for index, seed in enumerate(a.seeds)]
     except ValueError as error:
         if cell.ranking != "balancing":
             raise
         logger.warning("The baseline %s is left out: %s", cell.name, error)
-        return {**found, "skipped": str(error)}, None
-    probabilities = learner.probabilities(rows, arguments.seeds, blind=cell.ranking == "blindness")
-    measures = measure(diet, probabilities)
-    seconds = round(time.perf_counter() - start, 3)
-    result = {**found, "n_rows": [len(chosen) for chosen in rows], "measures": measures, "seconds": seconds}
-    return result, said(diet, probabilities)
+        return {**found, "skipped": str(error)}, {}
+    heard = probabilities(learner, rows, a.seeds, diet.measured(blind=cell.ranking == "blindness"))
+    result = {
+        **found,
+        "n_rows": [len(chosen) for chosen in rows],
+        "n_counterfactuals": [int((chosen // diet.n == 1).sum()) for chosen in rows],
+        "measures": measure(diet, heard),
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    return result, said(diet, heard)
 
 
-def said(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, Any]:
+def said(diet: DietData, heard: Mapping[str, Floats]) -> dict[str, NDArray[Any]]:
     """What the models of a cell said of every text that can choose.
 
     Args:
         diet: says which class is positive.
-        probabilities: of each set, shape (seeds, n, classes).
+        heard: probabilities of the classes for each set, shape (seeds, n, classes).
 
     Returns:
         ``hits``: whether the positive class was predicted of the validation texts and of their counterfactuals, shape
         (seeds, 2, n); ``chances`` of it for the texts, shape (seeds, n); ``group_hits`` of the texts of groups, where
         there are any.
     """
-    pair = np.stack([probabilities["validation"], probabilities["validation_counterfactual"]], axis=1)
-    groups = probabilities.get("groups")
+    hits = {name: answers.argmax(axis=-1) == diet.positive for name, answers in heard.items()}
     return {
-        "hits": pair.argmax(axis=-1) == diet.positive,
-        "chances": pair[:, 0, :, diet.positive],
-        **({} if groups is None else {"group_hits": groups.argmax(axis=-1) == diet.positive}),
+        "hits": np.stack([hits["validation"], hits["validation_counterfactual"]], axis=1),
+        "chances": heard["validation"][..., diet.positive],
+        **({"group_hits": hits["groups"]} if "groups" in hits else {}),
     }
 
 
-def measure(diet: DietData, probabilities: Mapping[str, Floats]) -> dict[str, dict[str, list[float | None]]]:
+def measure(diet: DietData, heard: Mapping[str, Floats]) -> dict[str, dict[str, list[float | None]]]:
     """Paired metrics and AUC on validation and test texts, group metrics on the texts of groups.
 
     Args:
         diet: labels, groups, and which texts have a counterfactual.
-        probabilities: of each set, shape (seeds, n, classes).
+        heard: probabilities of the classes for each set, shape (seeds, n, classes).
 
     Returns:
         By set and key one value per seed; None where undefined.
     """
     found = {}
     for name, split in (("validation", diet.validation), ("test", diet.test)):
-        versions = zip(probabilities[name], probabilities[f"{name}_counterfactual"], strict=True)
+        versions = zip(heard[name], heard[f"{name}_counterfactual"], strict=True)
         found[name] = [_paired(pair, split, diet.positive) for pair in versions]
     if diet.groups is not None:
-        truth = np.array(diet.groups["label"][:]) == diet.positive
-        members = np.unique(diet.groups["group"][:], return_inverse=True)[1]
-        hits = probabilities["groups"].argmax(axis=-1) == diet.positive
-        found["groups"] = [_group(of_seed, truth, members) for of_seed in hits]
+        members = np.unique(diet.groups.about.to_list(), return_inverse=True)[1]
+        hits = heard["groups"].argmax(axis=-1) == diet.positive
+        found["groups"] = [_group(of_seed, diet.groups.truth.to_numpy(), members) for of_seed in hits]
     return {name: {key: [one[key] for one in each] for key in each[0]} for name, each in found.items()}
 
 
-def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, float | None]:
+def _paired(pair: Sequence[Floats], split: DataFrame, positive: int) -> dict[str, float | None]:
     """Measures of one model on texts and their counterfactuals.
 
     Parity, opportunity and odds compare the versions about one group with the versions about the other: between texts
@@ -237,24 +235,27 @@ def _paired(pair: Sequence[Floats], split: Split, positive: int) -> dict[str, fl
     """
     hits = [(p.argmax(axis=1) == positive).astype(int) for p in pair]
     chances = [p[:, positive] for p in pair]
-    truth, first, known = (split.labels == positive).astype(int), split.place == 0, (split.place >= 0).astype(int)
+    truth, changed, place = (split[column].to_numpy() for column in ("truth", "changed", "place"))
+    first, known = place == 0, (place >= 0).astype(int)
     by_group = {"one": np.where(first, hits[0], hits[1]), "other": np.where(first, hits[1], hits[0])}
     names = ("original", "counterfactual")
     with warned_elsewhere():  # what is undefined stays None
         flip = counterfactual_flip(
             dict(zip(names, hits, strict=True)),
             probabilities=dict(zip(names, chances, strict=True)),
-            changed=split.changed.astype(int),
+            changed=changed.astype(int),
             n_bootstrap=0,
         )
-        groups = counterfactual_flip(by_group, references=truth, changed=known, n_bootstrap=0) if known.any() else {}
+        groups = {}
+        if known.any():
+            groups = counterfactual_flip(by_group, references=truth.astype(int), changed=known, n_bootstrap=0)
     return {
         **{key: groups.get(key) for key in flips.MEASURES if key.startswith("counterfactual")},
         "kept_flipped_parity": flip["counterfactual_parity"],
         **{key: flip[key] for key in ("flip_rate", "mean_abs_probability_change")},
         "positive_rate": flip["positive_rate"]["original"],
-        "auc": area_under_curve(chances[0], truth == 1)["auc"],
-        "accuracy": float((pair[0].argmax(axis=1) == split.labels).mean()),
+        "auc": area_under_curve(chances[0], truth)["auc"],
+        "accuracy": float((pair[0].argmax(axis=1) == split.label).mean()),
     }
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import softmax
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -72,8 +71,8 @@ class Heads:
         labels: NDArray[Any],
         rows: Sequence[NDArray[np.intp]],
         *,
-        steps: int | None = None,
-        after_epoch: Callable[[Heads, int], object] | None = None,
+        longest: int = 0,
+        after_epoch: Callable[[Heads], object] | None = None,
     ) -> Heads:
         """Train every head on its own rows.
 
@@ -84,8 +83,8 @@ class Heads:
             features: shape (n, width), shared by all heads.
             labels: class of each row, shape (n,).
             rows: for each head the rows that it is trained on.
-            steps: of an epoch, where heads that are trained elsewhere need more; None: as many as these need.
-            after_epoch: called with the heads and the number of epochs done.
+            longest: most rows of a head that is trained elsewhere, and has to take the same steps.
+            after_epoch: called with the heads.
 
         Returns:
             The heads.
@@ -95,19 +94,18 @@ class Heads:
             DivergedError: weights that are no numbers any more.
         """
         sizes = [len(chosen) for chosen in rows]
-        steps = self.steps(sizes) if steps is None else steps
-        if len(sizes) != len(self.seeds) or min(sizes) < max(steps, 1):
-            raise ValueError(
-                f"Each of the {len(self.seeds)} heads needs at least {max(steps, 1)} rows; got {sizes[:10]} rows."
-            )
-        inputs, targets = torch.from_numpy(features), torch.from_numpy(np.asarray(labels, dtype=np.int64))
-        own = [torch.from_numpy(np.asarray(chosen, dtype=np.int64)) for chosen in rows]
+        steps = max(1, math.ceil(max([longest, *sizes]) / self.batch_size))
+        if len(sizes) != len(self.seeds) or min(sizes) < steps:
+            raise ValueError(f"Each of the {len(self.seeds)} heads needs at least {steps} rows; got {sizes[:10]} rows.")
+        inputs, targets = torch.from_numpy(features), torch.tensor(labels, dtype=torch.int64)
+        own = [torch.tensor(chosen, dtype=torch.int64) for chosen in rows]
         optimizer = torch.optim.Adam(self.parameters, lr=self.learning_rate, foreach=True)
         rate = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps * self.epochs)
         for epoch in range(self.epochs):
             for batch, weights in self._batches(own, steps):
-                for place, gradient in enumerate(self.gradients(inputs[batch], targets[batch], weights)):
-                    self.parameters[place].grad = gradient
+                gradients = self.gradients(inputs[batch], targets[batch], weights)
+                for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                    parameter.grad = gradient
                 optimizer.step()
                 rate.step()
             if not all_finite(self.parameters):
@@ -117,12 +115,8 @@ class Heads:
                     "at once, check the encoder's vectors for large numbers."
                 )
             if after_epoch is not None:
-                after_epoch(self, epoch + 1)
+                after_epoch(self)
         return self
-
-    def steps(self, sizes: Sequence[int]) -> int:
-        """Steps of an epoch of heads that are trained on so many rows."""
-        return math.ceil(max(sizes, default=0) / self.batch_size)
 
     def _batches(self, rows: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Row numbers of a step, shape (heads, size), and their weights in the loss: 1 / rows; both 0 where padded."""
@@ -178,10 +172,6 @@ class Heads:
         """Logits of every head, shape (heads, n, classes)."""
         return np.asarray(torch.cat([logits for *_, logits in self._predict(features)], dim=1).numpy())
 
-    def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Probabilities of the classes by every head, shape (heads, n, classes)."""
-        return np.asarray(softmax(self.logits(features).astype(np.float64), axis=-1))
-
     def grand(self, features: NDArray[np.float32], labels: NDArray[Any]) -> NDArray[np.float64]:
         """Length of the gradient of each row's loss by all parameters, shape (heads, n).
 
@@ -191,7 +181,7 @@ class Heads:
         Source:
             Paul, Ganguli and Dziugaite 2021 (GraNd).
         """
-        targets = torch.split(torch.from_numpy(np.asarray(labels, dtype=np.int64)), CHUNK)
+        targets = torch.split(torch.tensor(labels, dtype=torch.int64), CHUNK)
         parts = []
         for (inputs, hidden, logits), wanted in zip(self._predict(features), targets, strict=True):
             errors, back = self._errors(hidden, logits, wanted.expand(len(self.seeds), -1))
@@ -200,9 +190,7 @@ class Heads:
         return np.asarray(torch.cat(parts, dim=1).numpy(), dtype=np.float64)
 
     def select(self, head: int) -> dict[str, Tensor]:
-        """The parameters of one head by name, as tensors of their own."""
-        names = ("hidden.weight", "hidden.bias", "output.weight", "output.bias")
-        return {
-            name: value[head].squeeze(0).clone() if name.endswith("bias") else value[head].T.contiguous()
-            for name, value in zip(names, self.parameters, strict=True)
-        }
+        """The parameters of one head by name, as tensors of their own with the shapes of torch's layers."""
+        first, first_bias, second, second_bias = (value[head] for value in self.parameters)
+        weights = {"hidden.weight": first.T.contiguous(), "output.weight": second.T.contiguous()}
+        return {**weights, "hidden.bias": first_bias[0].clone(), "output.bias": second_bias[0].clone()}

@@ -13,14 +13,15 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import ClassLabel, Dataset
+from pandas import concat
 
 from hf_fairness._processes import own_device, rows_shared
 from hf_fairness.measure.model_keys import source_key
@@ -31,22 +32,13 @@ from hf_fairness.report.card import card_metadata
 from hf_fairness.report.text import shown_name
 from hf_fairness.runs import atomic_write_json, content_key
 from hf_fairness.scores import flips
-from hf_fairness.scores.compare import gap_over_seeds
 from hf_fairness.trainers.data_diet import summary
 from hf_fairness.trainers.data_diet.arguments import DataDietArguments
 from hf_fairness.trainers.data_diet.certainty import certainty, read_said
-from hf_fairness.trainers.data_diet.choice import cautions, ge_scores, stability, summarize
+from hf_fairness.trainers.data_diet.choice import Lines, cautions, lines, paired, stability, summarize
 from hf_fairness.trainers.data_diet.data import DietData, Rows, prepare, statistics
-from hf_fairness.trainers.data_diet.grid import Cell, all_cells, experiments, rows_of, run_grid
-from hf_fairness.trainers.data_diet.learners import (
-    FEATURES,
-    HEAD,
-    FullLearner,
-    HeadLearner,
-    Learner,
-    encode,
-    example_scores,
-)
+from hf_fairness.trainers.data_diet.grid import all_cells, experiments, rows_of, run_grid
+from hf_fairness.trainers.data_diet.learners import HEAD, FullLearner, HeadLearner, Learner, encode, example_scores
 from hf_fairness.trainers.data_diet.pruned import Pruned, Scores
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored, run_experiment
 from hf_fairness.trainers.training.remembered import pack_arrays, unpack_arrays
@@ -54,7 +46,7 @@ from hf_fairness.utils import REPORT, FairnessWarning, check_packages, is_main_p
 
 logger = logging.getLogger(__name__)
 
-SCORES = "scores.npz"
+FEATURES, SCORES = "features.npy", "scores.npz"
 #: What the card of a model shows it on.
 EXAMPLE = "She was kind."
 
@@ -111,31 +103,37 @@ class DataDiet(Method):
         """Score the examples, train and measure the grid, choose cells, and say what must be known of the choice."""
         a = self.arguments
         self.diet: DietData = self.data["diet"]
-        changed = self.diet.train.changed
+        changed, model = self.diet.train.changed.to_numpy(), a.model_name_or_path
         # Every process has a part in the encoding; what follows is the first one's.
-        self._learner: Callable[[], Learner] = (
-            partial(FullLearner, self.diet, a) if a.mode == "full" else self._heads("features", a.model_name_or_path)
-        )
-        self.scores = self._scores("scores", a.model_name_or_path, lambda: self.learner)
+        self.learner: Learner = FullLearner(self.diet, a) if a.mode == "full" else self._heads("features", model)
+        self.scores = self._scores("scores", model, self.learner)
         results = self._grid()
-        chosen = summarize(results, a, self.diet.n)
+        found = lines(results, self.diet.n)
+        chosen = summarize(found, a)
         others: dict[str, Any] = {}
         for number, name in enumerate(a.stability_models or []):
-            heads = self._heads(f"features_{number}", name)
-            others[str(shown_name(name))] = self._scores(f"stability_{number}", name, heads)["ge"].mean(axis=0)
+            scores = self._scores(f"stability_{number}", name, self._heads(f"features_{number}", name))
+            others[str(shown_name(name))] = scores["ge"].mean(axis=0)
+        #: GE of each text, mean over seeds.
+        self.ge = self.scores["ge"].mean(axis=0)
         #: What the search found.
         self.search: dict[str, Any] = {
-            "data": self.diet.counts(),
+            "data": self.diet.counts,
             **chosen,
-            "cautions": list(cautions(results, chosen["choices"], a, self.diet.n, int(changed.sum()))),
-            "certainty": self._certainty(results),
+            "skipped": {name: each["skipped"] for name, each in results.items() if "skipped" in each},
+            "cautions": list(cautions(found, chosen["choices"], a, int(changed.sum()))),
+            "certainty": self._certainty(found),
             "statistics": statistics(self.diet),
             "stability": stability(self.scores, changed, after=a.score_after_epochs, others=others),
-            "ge": ge_scores(self.scores["ge"].mean(axis=0), changed),
+            "ge": {
+                "n": int(changed.sum()),
+                "n_zero": int((~changed).sum()),
+                "quantiles": np.quantile(self.ge[changed], [0.0, 0.25, 0.5, 0.75, 1.0]).tolist(),
+            },
             "cost": {
                 "scoring_examples": a.n_init * a.score_after_epochs * self.diet.n,
                 "scoring_texts": a.n_init * (self.diet.n + int(changed.sum())),
-                "n_models": sum("skipped" not in each for each in results.values()) * a.n_seeds,
+                "n_models": len(found) * a.n_seeds,
             },
         }
         for caution in self.search["cautions"]:
@@ -145,70 +143,63 @@ class DataDiet(Method):
         if self.best is None:
             logger.warning("No cell loses at most %g of the AUC: no model is written.", a.max_auc_drop)
 
-    @cached_property
-    def learner(self) -> Learner:
-        """Small heads, or whole models; made when the first stage needs it."""
-        return self._learner()
-
-    def _heads(self, stage: str, model: str) -> Callable[[], HeadLearner]:
-        """What makes heads on the vectors of all texts by an encoder, every distinct text encoded once."""
+    def _heads(self, stage: str, model: str) -> HeadLearner:
+        """Heads on the vectors of all texts by an encoder, every distinct text encoded once."""
         texts, a = self.diet.distinct_texts(), self.arguments
         key = content_key(source_key(model), texts)
+        file = None if a.features_cache is None else Path(a.features_cache) / f"{key}.npz"
+        new = 0 if file is not None and file.is_file() else len(texts)
 
         def work(folder: Path) -> dict[str, Any]:
             logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
-            file = None if a.features_cache is None else Path(a.features_cache) / f"{key}.npy"
             with rows_shared(cpu=a.use_cpu):
-                vectors, now = encode(model, texts, device=a.device or own_device(), cached=file)
+                vectors = encode(model, texts, device=a.device or own_device(), cached=file)
             if is_main_process():
                 np.save(folder / FEATURES, vectors)
-            return {"n": len(texts), "n_encoded": len(texts) * now, "width": vectors.shape[1]}
+            return {"n": len(texts), "n_encoded": new, "width": vectors.shape[1]}
 
         self.run.stage(stage, work, inputs=[key], collective=True)
-        return lambda: HeadLearner(self.diet, a, texts, np.load(self.run.folder(stage) / FEATURES))
+        return HeadLearner(self.diet, a, texts, self.run.folder(stage) / FEATURES)
 
-    def _scores(self, stage: str, model: str, learner: Callable[[], Learner]) -> Scores:
+    def _scores(self, stage: str, model: str, learner: Learner) -> Scores:
         """Importance of the factual examples by seed, which no text that is measured has a part in."""
         a, train = self.arguments, self.diet.train
 
         def work(folder: Path) -> int:
             logger.info("Scoring %d examples, %d short runs for each of %d seeds.", self.diet.n, a.n_init, a.n_seeds)
-            arrays = example_scores(learner(), a)
+            arrays = example_scores(learner)
             (folder / SCORES).write_bytes(pack_arrays(arrays))
             return len(arrays)
 
-        rows = content_key(train.texts, train.counterfactuals, train.labels, len(self.diet.classes))
+        rows = content_key(train[["text", "counterfactual", "label"]].to_dict("list"), len(self.diet.classes))
         self.run.stage(stage, work, inputs=[source_key(model), rows, a.scored_by()])
         return unpack_arrays((self.run.folder(stage) / SCORES).read_bytes())
 
     def _grid(self) -> dict[str, dict[str, Any]]:
         """Every cell for every seed; finished cells of a killed run are kept."""
-        a, diet, cells = self.arguments, self.diet, [cell.name for cell in all_cells(self.arguments)]
+        cells, base = [cell.name for cell in all_cells(self.arguments)], self.arguments.counterfactual_base
         self.run.stage(
             "grid",
-            lambda folder: run_grid(self.learner, diet, self.scores, a, folder),
-            inputs=[self.run.key("scores"), diet.measured_key(), cells, a.counterfactual_base],
-            version=2,
+            lambda folder: run_grid(self.learner, self.scores, folder),
+            inputs=[self.run.key("scores"), self.diet.measured_key(), cells, base],
+            version=3,
             keep_partial=True,
         )
         files = {name: self.run.folder("grid") / f"{name}.json" for name in cells}
         return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
 
-    def _certainty(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    def _certainty(self, found: Lines) -> dict[str, Any] | None:
         """How often other validation texts and seeds choose the same cells; None where nothing is chosen."""
         a = self.arguments
-        names = {cell.name for cells in experiments(a).get("2", {}).values() for cell in cells}
+        names = {cell.name for cells in experiments(a)["2"].values() for cell in cells}
         if not names:
             return None
-
-        def work(folder: Path) -> dict[str, Any]:
-            said = read_said(self.run.folder("grid"), sorted(names | {"vanilla"}))
-            return certainty(said, results, self.diet, a)
-
-        found: dict[str, Any] = self.run.stage(
-            "certainty", work, inputs=[self.run.key("grid"), a.select_by, a.max_auc_drop, a.rankings, a.control, a.seed]
+        sure: dict[str, Any] = self.run.stage(
+            "certainty",
+            lambda _: certainty(read_said(self.run.folder("grid"), sorted(names | {"vanilla"})), found, self.diet, a),
+            inputs=[self.run.key("grid"), a.select_by, a.max_auc_drop, a.rankings, a.control, a.seed],
         )
-        return found
+        return sure
 
     def arms(self) -> Sequence[Plan]:
         """The baselines, and of every ranking the cell that was chosen."""
@@ -241,21 +232,15 @@ class DataDiet(Method):
     @cached_property
     def chosen_rows(self) -> Rows:
         """Rows of the pool that the model of the chosen cell is trained on."""
-        line = self.search["table"][self.best]
-        cell = Cell(line["ranking"], line["factual_fraction"], line["counterfactual_fraction"])
+        cell = next(cell for cell in all_cells(self.arguments) if cell.name == self.search["best"]["name"])
         return rows_of(cell, self.diet, self.scores, 0, self.seed, self.arguments.counterfactual_base)
 
     def sets(self) -> Sequence[EvalSet]:
         """Test texts, texts of different groups, and the validation texts."""
         test = _Texts("test", summary.PAIRED, search=self.search)
         chose = replace(test, name="validation", title=summary.SETS["validation"], part="validation", compared=False)
-        groups = replace(
-            test,
-            name="groups",
-            declared=summary.GROUPS,
-            title=summary.SETS["groups"],
-            part="validation" if summary.by_groups(self.arguments) else "test",
-        )
+        part: Any = "validation" if self.arguments.chosen_on == "groups" else "test"
+        groups = replace(test, name="groups", declared=summary.GROUPS, title=summary.SETS["groups"], part=part)
         return [test, *([] if self.diet.groups is None else [groups]), chose]
 
     def extras(self, found: Found) -> dict[str, Any]:
@@ -268,20 +253,20 @@ class DataDiet(Method):
 
     def draw(self, found: Found) -> dict[str, Any]:
         """Pictures, and training texts with their GE scores, as many as are to be shown: the largest, and all along."""
-        train, means, most = self.diet.train, self.scores["ge"].mean(axis=0), self.arguments.show_texts
-        rows = np.array(sorted(np.flatnonzero(train.changed), key=lambda row: -means[row]), dtype=np.intp)
-        spread = rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(np.intp)]
-        without = np.flatnonzero(~train.changed)[: min(most, 1)]
+        table, most = self.diet.train.assign(ge=self.ge), self.arguments.show_texts
+        ranked = table[table.changed].sort_values("ge", ascending=False, kind="stable")
+        places = np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int)
+        without = table[~table.changed].head(min(most, 1))
         shown = {
-            "Training texts with the largest GE scores, and what they are swapped to": rows[:most],
-            "Training texts from the largest to the least GE score, the last one without group words": np.append(
-                spread, without
+            "Training texts with the largest GE scores, and what they are swapped to": ranked.head(most),
+            "Training texts from the largest to the least GE score, the last one without group words": concat(
+                [ranked.iloc[places], without]
             ),
         }
         texts = {
-            title: tuple(f"{train.texts[row]} / {train.counterfactuals[row]} ({means[row]:.3f})" for row in chosen)
-            for title, chosen in shown.items()
-            if len(chosen)
+            title: tuple(f"{row.text} / {row.counterfactual} ({row.ge:.3f})" for row in rows.itertuples())
+            for title, rows in shown.items()
+            if len(rows)
         }
         return {"figures": summary.figures(self.search, self.arguments), "texts": texts}
 
@@ -351,7 +336,7 @@ class DataDiet(Method):
                 "b (counterfactual)": line["counterfactual_fraction"],
                 **{name: getattr(a, name) for name in ("counterfactual_base", "max_auc_drop", "select_by", "seed")},
             },
-            "counts": {**self.diet.train.counts, "kept examples": len(rows) - added, "kept counterfactuals": added},
+            "counts": {**self.diet.counts["train"], "kept examples": len(rows) - added, "kept counterfactuals": added},
             "attribute": self.diet.attribute,
             "names": self.diet.names,
             "reference": "Zayed et al. 2023, Deep Learning on a Healthy Data Diet",
@@ -381,8 +366,7 @@ class _Texts(EvalSet):
 
     def compare(self, one: Scored, other: Scored) -> Mapping[str, Any]:
         """Differences over seeds; none of the validation texts, which chose what is compared."""
-        theirs = other.result["by_seed"]
-        return {key: gap_over_seeds(ours, theirs[key]) for key, ours in one.result["by_seed"].items()}
+        return paired(*(self.search["table"][each.arm]["measures"][self.name] for each in (one, other)))
 
     def measures(self, results: Mapping[str, Mapping[str, Any]]) -> Iterator[Measure]:
         """Numbers on pairs, then on all texts."""

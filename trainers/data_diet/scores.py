@@ -108,7 +108,7 @@ class ShortRuns:
 class StopAfter(TrainerCallback):
     """Ends training after some epochs, whatever the schedule was made for."""
 
-    def __init__(self, epochs: int, after: Callable[[nn.Module], None] | None) -> None:
+    def __init__(self, epochs: int, after: Callable[[nn.Module], object] | None) -> None:
         self.epochs, self.after = epochs, after
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:

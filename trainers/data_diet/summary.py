@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from hf_fairness.record import Arm, Declared, Role, Table, mapping, number
-from hf_fairness.report.text import ABSENT, format_interval, format_number, format_percent
+from hf_fairness.record import Arm, Declared, Role, Table
+from hf_fairness.report.text import ABSENT, format_number
+from hf_fairness.results import leaves
 from hf_fairness.scores import flips, groups
 from hf_fairness.scores.auc import MEASURES as ON_ALL_TEXTS
 from hf_fairness.trainers.data_diet.arguments import CONTROL, DataDietArguments
+from hf_fairness.trainers.data_diet.choice import point
 from hf_fairness.trainers.data_diet.grid import BASELINES
 from hf_fairness.trainers.experiment import Plan
 
@@ -29,7 +32,12 @@ ARMS = {
 #: different texts of different groups.
 PAIRED: dict[str, Declared] = {**flips.MEASURES, **{key: ON_ALL_TEXTS[key] for key in ("positive_rate", "auc")}}
 GROUPS: dict[str, Declared] = {**groups.MEASURES, "positive_rate": ON_ALL_TEXTS["positive_rate"]}
-SETS = {"test": "test texts", "groups": "texts of different groups", "validation": "validation texts"}
+SETS = {
+    "train": "training texts",
+    "validation": "validation texts",
+    "test": "test texts",
+    "groups": "texts of different groups",
+}
 
 CONVENTION = (
     "paired: the same texts with their group words flipped, changed texts only, 1 - |difference of positive rates| "
@@ -62,8 +70,8 @@ TOO_FAVOURABLE = (
     "The fractions were chosen by a measure on the texts of different groups: what stands here of these texts is too "
     "favourable for the rankings."
 )
-#: Of a chosen cell; of a baseline the last two.
-TRAINED_ON = ("factual_fraction", "counterfactual_fraction", "n_rows", "share_of_cda")
+#: What the report says of the cell of an arm; of a baseline without its fractions.
+_FRACTIONS, _SIZES = ("factual_fraction", "counterfactual_fraction"), ("n_rows", "share_of_cda")
 #: Measures of test texts that the curves of experiment 1 show: names of the pictures, and of the axes.
 CURVES = {"counterfactual_parity": ("parity_curve", "paired DP"), "auc": ("auc_curve", "AUC")}
 #: Sets and measures that are the bars of figure 4, with their names.
@@ -74,11 +82,15 @@ BARS = {
     "group DP": ("groups", "demographic_parity"),
     "AUC": ("test", "auc"),
 }
+#: In the place of a ranking: the fairest one.
+_BEST = "fairest of all"
+#: Cells beside the chosen one in the table that says how sure the choice is.
+_MOST_OTHERS = 3
 
 
 def title_of(arm: str) -> str:
     """A baseline or ranking as tables call it."""
-    return ARMS[arm][0]
+    return ARMS[arm][0] if arm in ARMS else arm
 
 
 def plans(table: Mapping[str, Any], best: str | None) -> list[Plan]:
@@ -90,23 +102,19 @@ def plans(table: Mapping[str, Any], best: str | None) -> list[Plan]:
     """
     roles: dict[str | None, Role] = {**dict.fromkeys(BASELINES, "rival"), "vanilla": "original", CONTROL: "control"}
     roles[best] = "method"
-    return [
-        Plan(
-            Arm(name, title_of(name), roles.get(name, "variant"), ARMS[name][1]),
-            against=tuple(other for other in table if other != name and (name == best or other in ("vanilla", "cda"))),
-        )
-        for name in table
-    ]
+    found = []
+    for name in table:
+        others = table if name == best else ("vanilla", "cda")
+        against = tuple(other for other in others if other != name)
+        found.append(Plan(Arm(name, title_of(name), roles.get(name, "variant"), ARMS[name][1]), against=against))
+    return found
 
 
 def trained_on(arm: str, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Sizes of what an arm was trained on, from its line of the table."""
-    return {key: line[key] for key in (TRAINED_ON[2:] if arm in BASELINES else TRAINED_ON)}
-
-
-def by_groups(arguments: DataDietArguments) -> bool:
-    """Whether the texts of groups, and not the validation texts, say which cell is fairest."""
-    return arguments.select_by in groups.MEASURES
+    """What an arm was trained on, and what its AUC is against that of the vanilla model, from its line."""
+    shown = _SIZES if arm in BASELINES else (*_FRACTIONS, *_SIZES)
+    changes = {f"auc_change_{part}": change["mean"] for part, change in line["auc_change"].items()}
+    return {**{key: line[key] for key in shown}, **changes}
 
 
 def told(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str, Any]:
@@ -117,14 +125,15 @@ def told(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str, An
         arguments: of the search.
     """
     best, groupless = found["best"], found["data"]["groups"] is None
+    too_favourable = best and arguments.chosen_on == "groups"
     return {
         "subject": {"attribute": arguments.attribute, "language": arguments.language}
         | {key: found["data"][key] for key in ("positive_label", "classes")},
         "task": "text-classification",
         "outcome": _outcome(found, arguments),
-        "cautions": (*found["cautions"], *([TOO_FAVOURABLE] if best and by_groups(arguments) else [])),
+        "cautions": (*found["cautions"], *([TOO_FAVOURABLE] if too_favourable else [])),
         "no_control": RANDOM_IS_BEST if best and best["ranking"] == CONTROL else "",
-        "tables": tuple(_tables(found)),
+        "tables": _tables(found),
         "not_measured": (
             *(f"The baseline {title_of(name)}: {reason}" for name, reason in found["skipped"].items()),
             *(["Texts of different groups (group metrics): none were given"] if groupless else []),
@@ -140,129 +149,82 @@ def _outcome(found: Mapping[str, Any], arguments: DataDietArguments) -> str:
             "or experiment 2 was not run: nothing was chosen."
         )
     best = found["best"]["ranking"]
-    line, on = found["table"][best], SETS["groups" if by_groups(arguments) else "validation"]
+    line = found["table"][best]
     sure = found["certainty"]["best"]["chosen"].get(found["best"]["name"], 0.0)
     return (
-        f"Chosen on the {on}: {title_of(best)} with {line['factual_fraction']:.0%} of the factual and "
-        f"{line['counterfactual_fraction']:.0%} of the counterfactual examples ({line['share_of_cda']:.0%} of CDA's "
-        f"rows). On texts and seeds drawn anew from these the same cell is chosen {sure:.0%} of the times."
+        f"Chosen on the {SETS[arguments.chosen_on]}: {title_of(best)} with {line['factual_fraction']:.0%} of the "
+        f"factual and {line['counterfactual_fraction']:.0%} of the counterfactual examples "
+        f"({line['share_of_cda']:.0%} of CDA's rows). On texts and seeds drawn anew from these the same cell is chosen "
+        f"{sure:.0%} of the times."
     )
 
 
-def _data_table(found: Mapping[str, Any]) -> Table:
-    """The sets side by side.
-
-    Source: Zayed et al. 2023, table 1.
-    """
-    sets = found["statistics"]
-    groups = list(dict.fromkeys(name for each in sets.values() for name in each["about"]))
-    spoken = [name for name in groups if any(name in each["pronouns"] for each in sets.values())]
-    head = ("texts", "number", "positive", *(f"{name} pronouns" for name in spoken))
-    rows = [(*head, *(f"about {name}, of them positive" for name in groups))]
-    for name, each in sets.items():
-        shares = (each["positive_about"].get(group) for group in groups)
-        about = (
-            f"{each['about'].get(group, 0):,}{'' if share is None else f', {share:.1%}'}"
-            for group, share in zip(groups, shares, strict=True)
-        )
-        counts = (f"{each['pronouns'].get(group, 0):,}" for group in spoken)
-        title = SETS.get(name, "training texts")
-        rows.append((title, f"{each['n']:,}", f"{each['positive_share']:.2%}", *counts, *about))
-    return Table(
-        "What the texts are",
-        tuple(rows),
-        "Positive: share of the label that counts as positive. Pronouns: words of the texts. About: texts most of "
-        "whose group words are of the group; of the texts of different groups their own group.",
+def _tables(found: Mapping[str, Any]) -> tuple[Table, ...]:
+    """What the texts are (Zayed et al. 2023, table 1), what was trained on, how sure the choice is, and the scores."""
+    trained = {
+        title_of(name): {**trained_on(name, line), "n_rows": round(line["n_rows"])}
+        for name, line in found["table"].items()
+    }
+    return (
+        _table(
+            "What the texts are",
+            {SETS[name]: each for name, each in found["statistics"].items()},
+            "Positive: share of the label that counts as positive. Pronouns: words of the texts. About: texts most of "
+            "whose group words are of the group; of the texts of different groups their own group.",
+        ),
+        _table(
+            "What was trained on",
+            trained,
+            "Fractions: a and b of the cell that was chosen on the validation texts, of every ranking. AUC change: "
+            "relative, against the vanilla model, mean over seeds.",
+        ),
+        *([] if found["certainty"] is None or found["best"] is None else [_certainty_table(found)]),
+        _table(
+            "Scores of the training texts",
+            {"value": {"ge": found["ge"], **found["stability"]}},
+            "GE: how far the logits of a text and of its counterfactual lie apart, mean over short runs and seeds; 0 "
+            "of a text without one; quantiles of the others: the least, the quarters, the largest (--show_texts shows "
+            "which texts have how much). The rest are rank correlations (Spearman): of a score between seeds or single "
+            "runs, of GE with GE after each epoch and of other models, between two scores. Scores that differ between "
+            "seeds choose other examples.",
+        ),
     )
 
 
-def _certainty_table(found: Mapping[str, Any]) -> Iterator[Table]:
+def _table(title: str, nested: Mapping[str, Mapping[str, Any]], note: str) -> Table:
+    """Nested numbers as a table: a column for each key, a row for each number below it."""
+    columns = {name: dict(leaves(each, ", ", lambda key, value: value is None)) for name, each in nested.items()}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = [(name.replace("_", " "), *(_text(column.get(name)) for column in columns.values())) for name in names]
+    return Table(title, (("", *columns), *rows), note)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return f"{value:,}" if isinstance(value, int) else format_number(value)
+
+
+def _certainty_table(found: Mapping[str, Any]) -> Table:
     """How often the same cell is chosen on texts drawn anew."""
-    known = found["certainty"]
-    if known is None or found["best"] is None:
-        return
     rows = [("ranking", "chosen", "in", "also chosen", "none in")]
-    for name, shares in {**known["rankings"], "": known["best"]}.items():
-        choice = found["choices"].get(name) if name else found["best"]
-        cell = "" if choice is None else choice["name"]
-        others = [f"{other} ({share:.0%})" for other, share in shares["chosen"].items() if other != cell]
-        share = f"{shares['chosen'].get(cell, 0.0):.0%}" if cell else ABSENT
-        title = title_of(name) if name else "fairest of all"
-        rows.append((title, cell or ABSENT, share, ", ".join(others[:3]) or ABSENT, f"{shares['none']:.0%}"))
-    yield Table(
+    choices = {**found["choices"], _BEST: found["best"]}
+    for name, shares in {**found["certainty"]["rankings"], _BEST: found["certainty"]["best"]}.items():
+        again = Counter[str](shares["chosen"])
+        chosen, share = ABSENT, ABSENT
+        if choices[name] is not None:
+            chosen = choices[name]["name"]
+            share = f"{again.pop(chosen, 0.0):.0%}"
+        others = [f"{cell} ({often:.0%})" for cell, often in again.most_common(_MOST_OTHERS)]
+        rows.append((title_of(name), chosen, share, ", ".join(others) or ABSENT, f"{shares['none']:.0%}"))
+    return Table(
         "How sure the choice is",
         tuple(rows),
-        f"The choice was made again {known['n_draws']} times, each time on as many validation texts as there are, "
-        "drawn from them with replacement (so too the texts of groups where they chose), and for seeds drawn likewise. "
-        "In: the share of these in which the same cell was chosen. A low share means that the held-out texts cannot "
-        "tell the cells apart; a high one does not say that the cell is the best one on other texts.",
+        f"The choice was made again {found['certainty']['n_draws']} times, each time on as many validation texts as "
+        "there are, drawn from them with replacement (so too the texts of groups where they chose), and for seeds "
+        "drawn likewise. In: the share of these in which the same cell was chosen. A low share means that the held-out "
+        "texts cannot tell the cells apart; a high one does not say that the cell is the best one on other texts.",
     )
-
-
-def _ge_table(found: Mapping[str, Any]) -> Iterator[Table]:
-    """How GE is spread, without any text."""
-    ge = found["ge"]
-    if ge["quantiles"]:
-        yield Table(
-            "GE scores of the training texts",
-            (
-                ("texts with a counterfactual", "least", "quarter", "median", "three quarters", "largest", "GE of 0"),
-                (f"{ge['n']:,}", *map(format_number, ge["quantiles"]), f"{ge['n_zero']:,} texts without one"),
-            ),
-            "GE: how far the logits of a text and of its counterfactual lie apart, mean over short runs and seeds. "
-            "Which texts have how much is shown with --show_texts.",
-        )
-
-
-def _tables(found: Mapping[str, Any]) -> Iterator[Table]:
-    yield _data_table(found)
-    rows: list[tuple[str, ...]] = [
-        ("ranking", "a", "b", "rows", "of CDA", "AUC change, validation", "AUC change, test")
-    ]
-    for name, line in found["table"].items():
-        fractions = ("", "") if name in BASELINES else tuple(f"{line[key]:g}" for key in TRAINED_ON[:2])
-        changes = [
-            format_percent(number(line["auc_change"][part], "mean")) or ABSENT for part in ("validation", "test")
-        ]
-        rows.append((title_of(name), *fractions, f"{line['n_rows']:,.0f}", f"{line['share_of_cda']:.0%}", *changes))
-    yield Table(
-        "What was trained on",
-        tuple(rows),
-        "a: share of the factual examples, b: of the counterfactual ones; of every ranking the cell that was "
-        "chosen on the validation texts. AUC change: relative, against the vanilla model, mean over seeds.",
-    )
-    yield from _certainty_table(found)
-    yield from _ge_table(found)
-    rows = stability_table(found["stability"])
-    if len(rows) > 1:
-        yield Table(
-            "Stability of the scores",
-            tuple(rows),
-            "Rank correlations of the scores of examples: scores that differ between seeds choose other examples.",
-        )
-
-
-def stability_table(stability: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Rank correlations of the scores between seeds, epochs and models, as text."""
-    single, epochs = mapping(stability, "single_runs"), enumerate(stability.get("by_epoch", []), start=1)
-    one = {
-        **{f"GE after epoch {epoch}, against that used": value for epoch, value in epochs},
-        **{f"GE of {name}, against that used": value for name, value in stability["by_model"].items()},
-        **{name.upper().replace(" ", " and "): value for name, value in stability["between"].items()},
-    }
-    return [
-        ("scores", "Spearman"),
-        *(
-            (
-                f"{name.upper()} between seeds (mean, least, greatest)",
-                f"{pairs['mean']:.3f} ({pairs['least']:.3f} to {pairs['greatest']:.3f})",
-            )
-            for name, pairs in stability["by_seed"].items()
-            if pairs is not None
-        ),
-        *([("GE between single runs", f"{single['mean']:.3f}")] if single else []),
-        *((name, format_number(value)) for name, value in one.items()),
-    ]
 
 
 def figures(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str, Any]:
@@ -279,12 +241,16 @@ def figures(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str,
             "x_label": "share of the counterfactual examples (b)",
             "y_label": title,
             "series": {
-                title_of(ranking): [[p["counterfactual_fraction"], *_ends(p["test"][key])] for p in points]
+                title_of(ranking): [
+                    [each["counterfactual_fraction"], each["test"][key]["mean"], *(each["test"][key]["ci95"] or ())]
+                    for each in points
+                ]
                 for ranking, points in found["curves"].items()
             },
         }
         for key, (name, title) in CURVES.items()
     }
+    by_epoch = found["stability"].get("by_epoch", [])
     drawn = {
         **curves,
         "choices": {
@@ -297,47 +263,36 @@ def figures(found: Mapping[str, Any], arguments: DataDietArguments) -> dict[str,
             "rows": _changes(found["table"]),
         },
         "trade_off": _trade_off(found, arguments.max_auc_drop),
-        "stability": _by_epoch(found["stability"]),
+        "stability": {
+            "kind": "lines",
+            "title": "Stability of GE over epochs",
+            "caption": "Spearman correlation of the mean GE over runs after each epoch with the GE that is used, on "
+            "examples with a counterfactual.",
+            "x_label": "epoch",
+            "y_label": "Spearman",
+            "series": {"GE": [list(each) for each in enumerate(by_epoch, start=1)]} if len(by_epoch) > 1 else {},
+        },
     }
     return {name: each for name, each in drawn.items() if each.get("series") or each.get("rows")}
 
 
-def _ends(value: Mapping[str, Any]) -> list[float | None]:
-    return [value["mean"], *(value["ci95"] or ())]
-
-
 def _changes(table: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Change of each arm against the vanilla model, in per cent."""
-    means = {
-        arm: {
-            title: number(line["measures"][part][key], "mean")
-            for title, (part, key) in BARS.items()
-            if part in line["measures"]
-        }
-        for arm, line in table.items()
-    }
-    vanilla = means.pop("vanilla")
-    return {
-        title_of(arm): {
-            title: 100.0 * (value / base - 1.0) if value is not None and base else None
-            for (title, value), base in zip(each.items(), vanilla.values(), strict=True)
-        }
-        for arm, each in means.items()
-    }
+    found: dict[str, dict[str, float | None]] = {}
+    for arm in (name for name in table if name != "vanilla"):
+        found[title_of(arm)] = {}
+        for title, (part, key) in BARS.items():
+            if part in table[arm]["measures"]:
+                value, base = (table[name]["measures"][part][key]["mean"] for name in (arm, "vanilla"))
+                found[title_of(arm)][title] = 100.0 * (value / base - 1.0) if value is not None and base else None
+    return found
 
 
 def _trade_off(found: Mapping[str, Any], limit: float) -> dict[str, Any]:
     """Change of AUC and paired parity of every cell of experiment 2, and of the baselines."""
-    places = {
-        title_of(name): _place(line["auc_change"]["test"], line["measures"]["test"])
-        for name, line in found["table"].items()
-        if name in BASELINES
-    }
+    series = {title_of(name): [_place(each) for each in points] for name, points in found["trade_off"].items()}
+    places = {title_of(name): _place(point(line)) for name, line in found["table"].items() if name in BASELINES}
     known = {title: place for title, place in places.items() if None not in place}
-    series = {
-        title_of(name): [_place(each["auc_change"], each["test"]) for each in cells]
-        for name, cells in found["trade_off"].items()
-    }
     words = (f"{title} {format_number(y)} at {x:+.1f} %" for title, (x, y) in known.items())
     return {
         "kind": "scatter",
@@ -349,26 +304,12 @@ def _trade_off(found: Mapping[str, Any], limit: float) -> dict[str, Any]:
         "y_label": "paired DP",
         "series": {**series, "baselines": list(known.values())} if series else {},
         "grey": ["baselines"],
-        "labels": [[x, y, title] for title, (x, y) in known.items()],
+        "labels": [[*place, title] for title, place in known.items()],
         "marks": {"": -100 * limit},
     }
 
 
-def _place(change: Mapping[str, Any], measures: Mapping[str, Any]) -> list[float | None]:
-    """Change of AUC in per cent, and paired parity."""
-    return [None if change["mean"] is None else 100 * change["mean"], measures["counterfactual_parity"]["mean"]]
-
-
-def _by_epoch(stability: Mapping[str, Any]) -> dict[str, Any]:
-    """Rank correlation of GE after each epoch with the GE that is used."""
-    values, pairs = stability.get("by_epoch", []), mapping(stability["by_seed"], "ge")
-    between = f" Between seeds: {format_interval((pairs['least'], pairs['greatest']))}." if pairs else ""
-    return {
-        "kind": "lines",
-        "title": "Stability of GE over epochs",
-        "caption": f"Spearman correlation of the mean GE over runs, on examples with a counterfactual.{between}",
-        "description": f"GE after each epoch against the GE used: {', '.join(map(format_number, values))}.",
-        "x_label": "epoch",
-        "y_label": "Spearman",
-        "series": {"GE": list(map(list, enumerate(values, start=1)))} if len(values) > 1 and None not in values else {},
-    }
+def _place(shown: Mapping[str, Any]) -> list[float | None]:
+    """Change of AUC in per cent, and paired parity, of what :func:`.point` gives."""
+    change = shown["auc_change"]["mean"]
+    return [None if change is None else 100 * change, shown["test"]["counterfactual_parity"]["mean"]]

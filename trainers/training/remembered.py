@@ -29,7 +29,7 @@ def remembered(path: Path, compute: Callable[[], Arrays]) -> Arrays:
     if main and path.is_file():
         try:
             found = [unpack_arrays(path.read_bytes())]
-            logger.info("Scores are taken from %s.", path)
+            logger.info("%s holds what was computed before.", path)
         except ValueError as error:
             logger.warning("%s is computed again: %s.", path, error)
     broadcast_object_list(found)

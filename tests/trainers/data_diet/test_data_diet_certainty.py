@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset
+from pandas import DataFrame
 
 from benchmarks import data_diet_quality
 from hf_fairness.attributes import load_attribute
@@ -15,7 +16,7 @@ from hf_fairness.scores.auc import area_under_curve
 from hf_fairness.scores.groups import equalized_odds
 from hf_fairness.trainers import DataDietArguments
 from hf_fairness.trainers.data_diet.certainty import areas, certainty, fairness, read_said
-from hf_fairness.trainers.data_diet.choice import choose
+from hf_fairness.trainers.data_diet.choice import choose, lines
 from hf_fairness.trainers.data_diet.data import statistics
 from hf_fairness.trainers.data_diet.grid import experiments, measure, said
 
@@ -54,7 +55,7 @@ def world(n: int, parities: dict[float, float], *, seed: int = 0, **settings: An
     )
     rng = np.random.default_rng(seed)
     labels = (np.arange(n) % 3 == 0).astype(np.int64)
-    split = SimpleNamespace(labels=labels, changed=np.ones(n, dtype=bool), place=np.arange(n) % 2)
+    split = DataFrame({"label": labels, "truth": labels == 1, "changed": True, "place": np.arange(n) % 2})
     diet: Any = SimpleNamespace(validation=split, test=split, groups=None, positive=1)
 
     def model(alike: float) -> np.ndarray:
@@ -72,26 +73,28 @@ def world(n: int, parities: dict[float, float], *, seed: int = 0, **settings: An
         pair = model(alike)
         probabilities = {"validation": pair[:, 0], "validation_counterfactual": pair[:, 1]}
         probabilities |= {"test": pair[:, 0], "test_counterfactual": pair[:, 1]}
-        results[name] = {"n_rows": [100 + place] * SEEDS, "measures": measure(diet, probabilities)}
+        sizes = {"n_rows": [100 + place] * SEEDS, "n_counterfactuals": [0] * SEEDS}
+        cell = {"ranking": "healthy_random", "factual": 0.5, "counterfactual": 0.3}
+        results[name] = {**sizes, **cell, "measures": measure(diet, probabilities)}
         heard[name] = said(diet, probabilities)
-    return heard, results, diet, arguments
+    return heard, lines({**results, "cda": results["vanilla"]}, n), diet, arguments
 
 
 def test_the_measures_of_all_texts_are_those_that_chose():
     """Without drawing anew: every measure that can choose, against the function that the grid is measured with."""
-    heard, results, diet, _ = world(300, {0.1: 0.7, 0.2: 0.9})
-    once = np.ones((1, 300))
-    for name, result in results.items():
-        of = result["measures"]["validation"]
+    heard, found, diet, _ = world(300, {0.1: 0.7, 0.2: 0.9})
+    once, truth = np.ones((1, 300)), diet.validation.truth.to_numpy()
+    for name in heard:
+        of = {key: value["by_seed"] for key, value in found[name]["measures"]["validation"].items()}
         for key in ("flip_rate", "counterfactual_parity"):
             assert fairness(heard[name], diet, key, once)[:, 0] == pytest.approx(of[key])
-        assert areas(heard[name]["chances"], diet.validation.labels == 1, once)[:, 0] == pytest.approx(of["auc"])
+        assert areas(heard[name]["chances"], truth, once)[:, 0] == pytest.approx(of["auc"])
     rng = np.random.default_rng(1)
-    groups = {"group": rng.choice(["a", "b", "c"], 90).tolist(), "label": rng.integers(0, 2, 90).tolist()}
+    groups = {"about": rng.choice(["a", "b", "c"], 90).tolist(), "truth": rng.random(90) < 0.5}
     hits = rng.random((SEEDS, 90)) < 0.5
-    diet.groups = Dataset.from_dict(groups)
+    diet.groups = DataFrame(groups)
     found = fairness({"group_hits": hits}, diet, "equalized_odds", np.ones((1, 90)))
-    wanted = [equalized_odds(each.astype(int), np.array(groups["label"]), groups["group"]) for each in hits]
+    wanted = [equalized_odds(each.astype(int), groups["truth"].astype(int), groups["about"]) for each in hits]
     assert found[:, 0] == pytest.approx([each["equalized_odds"] for each in wanted])
     gaps = [np.ptp([rates["positive_rate"] for rates in each["rates"].values()]) for each in wanted]
     assert fairness({"group_hits": hits}, diet, "demographic_parity", np.ones((1, 90)))[:, 0] == pytest.approx(
@@ -146,7 +149,12 @@ def test_a_report_says_how_sure_it_is_and_what_the_texts_are(found):
     assert 0.0 < known["best"]["chosen"][found["best"]["name"]] <= 1.0
     rows = {row[0]: row for row in tables["How sure the choice is"].rows}
     assert rows["fairest of all"][1] == found["best"]["name"]
-    assert f"{known['best']['chosen'][found['best']['name']]:.0%}" in found["record"].outcome
+    assert f"{known['best']['chosen'][found['best']['name']]:.0%}" == rows["fairest of all"][2]
+    assert rows["fairest of all"][2] in found["record"].outcome
+    for row in tables["How sure the choice is"].rows[1:]:
+        shares = [int(share) for share in re.findall(r"\((\d+)%\)", row[3])]
+        assert len(shares) <= 3
+        assert shares == sorted(shares, reverse=True)
     table = found["statistics"]
     assert table["train"]["n"] == 1200
     assert table["train"]["positive_share"] == pytest.approx(found["data"]["train"]["labels"][1] / 1200)
@@ -169,9 +177,11 @@ def test_what_the_texts_are_is_counted_by_hand():
         "The queen met her king and her aunt.",
         "It rains.",
     ]
-    part = SimpleNamespace(texts=texts, labels=np.array([1, 0, 1, 1, 0]))
-    diet: Any = SimpleNamespace(train=part, validation=part, test=part, positive=1, attribute=load_attribute("gender"))
-    diet.groups = Dataset.from_dict({"text": ["a he", "b"], "group": ["x", "y"], "label": [1, 0]})
+    gender = load_attribute("gender")
+    about = [gender.polarity(text) for text in texts]
+    part = DataFrame({"text": texts, "truth": [True, False, True, True, False], "about": about})
+    groups = DataFrame({"text": ["a he", "b"], "about": ["x", "y"], "truth": [True, False]})
+    diet: Any = SimpleNamespace(train=part, validation=part, test=part, groups=groups, attribute=gender)
     found = statistics(diet)
     assert found["train"] == {
         "n": 5,

@@ -92,7 +92,6 @@ def test_training_is_adam_on_the_cross_entropy(texts):
         rate.step()
     wanted = layers(torch.from_numpy(features)).detach().numpy()
     np.testing.assert_allclose(heads.logits(features)[0], wanted, atol=1e-4)
-    assert heads.probabilities(features).sum(axis=-1) == pytest.approx(1.0)
 
 
 def test_every_row_is_seen_once_an_epoch(texts):
@@ -122,8 +121,7 @@ def test_heads_learn_the_same_in_threads_of_their_own(texts, threads):
 
     def work(part: slice) -> dict[str, np.ndarray]:
         heads = Heads(seeds[part], 5, **SETTINGS)
-        steps = heads.steps([len(chosen) for chosen in rows])
-        return {"logits": heads.fit(features, labels, rows[part], steps=steps).logits(features)}
+        return {"logits": heads.fit(features, labels, rows[part], longest=80).logits(features)}
 
     together = Heads(seeds, 5, **SETTINGS).fit(features, labels, rows).logits(features)
     torch.set_num_threads(threads)

@@ -17,7 +17,7 @@ from hf_fairness.scores.rankings import keep
 from hf_fairness.scores.statistics import over_seeds
 from hf_fairness.trainers import DataDietArguments, DataDietConfig, HeadClassifier, run_data_diet
 from hf_fairness.trainers.data_diet import grid
-from hf_fairness.trainers.data_diet.choice import choose, spearman
+from hf_fairness.trainers.data_diet.choice import agreement, choose, lines
 from hf_fairness.trainers.data_diet.data import prepare
 from hf_fairness.utils import FairnessWarning
 from support.diet_world import QUICK, arguments, rows
@@ -93,20 +93,20 @@ def test_a_killed_grid_goes_on(encoder, tmp_path, monkeypatch):
     quick = {"n_seeds": 2, "n_init": 1, "num_train_epochs": 2, "experiments": [2]}
     train, whole, trained = rows(300, 0), grid.run_cell, []
 
-    def dies(learner, data, scores, arguments, cell):
+    def dies(learner, scores, cell):
         if len(trained) == 3:
             raise KeyboardInterrupt
         trained.append(cell.name)
-        return whole(learner, data, scores, arguments, cell)
+        return whole(learner, scores, cell)
 
     monkeypatch.setattr(grid, "run_cell", dies)
     with pytest.raises(KeyboardInterrupt):
         run_data_diet(arguments(encoder, tmp_path / "killed", **quick), train, **sets)
     first = list(trained)
 
-    def goes_on(learner, data, scores, arguments, cell):
+    def goes_on(learner, scores, cell):
         trained.append(cell.name)
-        return whole(learner, data, scores, arguments, cell)
+        return whole(learner, scores, cell)
 
     monkeypatch.setattr(grid, "run_cell", goes_on)
     resumed = run_data_diet(arguments(encoder, tmp_path / "killed", **quick), train, **sets)
@@ -141,17 +141,20 @@ def test_rows_of_a_cell_hold_no_copy_of_an_unchanged_text(encoder, tmp_path):
         assert all(text != source for text, source in zip(texts, sources, strict=True))
     assert data.pool_labels[: data.n].tolist() == data.pool_labels[data.n : 2 * data.n].tolist()
     substituted = grid.rows_of(grid.Cell("cds"), data, scores, 0, 0, "all")
-    share = (substituted >= data.n)[data.train.changed].mean()
+    changed = data.train.changed.to_numpy()
+    share = (substituted >= data.n)[changed].mean()
     assert 0.35 < share < 0.65
-    assert (substituted[~data.train.changed] < data.n).all()
+    assert (substituted[~changed] < data.n).all()
 
 
 def results(**cells):
-    """A grid of two seeds: AUC and paired parity of each cell on the validation texts."""
-    return {
-        name: {"n_rows": [rows, rows], "measures": {"validation": {"auc": auc, "counterfactual_parity": values}}}
-        for name, (rows, auc, values) in cells.items()
-    }
+    """Lines of a grid of two seeds: AUC and paired parity of each cell on the validation texts."""
+    found = {}
+    for name, (n_rows, auc, values) in cells.items():
+        sizes = {"n_rows": [n_rows] * 2, "n_counterfactuals": [0, 0], "factual": 0.5, "counterfactual": 0.3}
+        measured = {"auc": auc, "counterfactual_parity": values}
+        found[name] = {**sizes, "ranking": "random", "measures": {"validation": measured, "test": measured}}
+    return lines({**found, "cda": found["vanilla"]}, 10)
 
 
 def test_the_choice_keeps_the_limit_in_the_mean(encoder, tmp_path):
@@ -167,6 +170,7 @@ def test_the_choice_keeps_the_limit_in_the_mean(encoder, tmp_path):
     settings = DataDietArguments(model_name_or_path=encoder, output_dir=str(tmp_path))
     assert choose(found, cells, settings)["name"] == "random-a0.4-b0.3"
     assert choose(found, cells[2:], settings) is None
+    assert choose(found, [], settings) is None  # all shares are 0
     assert (
         choose(found, cells, DataDietArguments(model_name_or_path=encoder, max_auc_drop=0.05))["name"]
         == "random-a0.3-b0.3"
@@ -179,16 +183,25 @@ def test_numbers_over_seeds():
     assert over_seeds([1.0, None])["mean"] is None
     assert over_seeds([1.0])["ci95"] is None
     assert gap_over_seeds([1.0, 1.0], [None, 0.0]) is None
-    assert np.isnan(spearman(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]]))[0, 1])  # a constant has no ranks
+    rows = np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 9.0], [3.0, 2.0, 1.0]])
+    assert agreement(rows) == {"mean": pytest.approx(-1 / 3), "least": -1.0, "greatest": 1.0}
+    assert agreement(np.array([[1.0, 2.0, 2.0], [3.0, 3.0, 3.0]])) is None  # a constant has no ranks
+    assert agreement(rows[:1]) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"mode": "slow"}, "mode is 'slow'"),
-        ({"counterfactual_fractions": [0.1, 30]}, "numbers from 0 to 1"),
+        ({"counterfactual_fractions": [0.1, 30]}, "fractions from 0 to 1"),
         ({"max_auc_drop": 3.0}, "3 % is 0.03"),
-        ({"rankings": ["healthy"]}, "Unknown ranking 'healthy'"),
+        ({"factual_fractions": []}, "fractions from 0 to 1"),
+        ({"rankings": ["random", "healthy"]}, "rankings is .*'healthy'.*, expected some of vanilla_ge, random"),
+        ({"hidden": 0}, "hidden is 0, expected 1 or more"),
+        (
+            {"num_train_epochs": 3, "score_after_epochs": 4},
+            "score_after_epochs is 4, expected at most num_train_epochs",
+        ),
         ({"experiments": [3]}, "experiments is"),
         ({"use_peft": True}, "--use_peft needs --mode full"),
         ({"bf16": True}, "--bf16 needs --mode full"),
@@ -234,8 +247,8 @@ def test_rows_and_names_are_those_that_were_asked_for(encoder, tmp_path):
     for names in ("built-in", "none", str(file)):
         settings = arguments(encoder, tmp_path, names=names, max_rows=4)
         found = prepare(settings, Dataset.from_dict(table), **sets)
-        assert (found.n, len(found.test.texts)) == (4, 5)
-        changed[names] = found.train.counterfactuals[2:]
+        assert (found.n, len(found.test)) == (4, 5)
+        changed[names] = found.train.counterfactual[2:].tolist()
     assert changed["built-in"][0].split()[0] != "Mary"
     assert changed["built-in"][1] == "Blorf was mean"
     assert changed["none"] == ["Mary was kind", "Blorf was mean"]
@@ -275,7 +288,8 @@ def test_by_default_every_ranking_keeps_equally_many(encoder, tmp_path):
     settings = arguments(encoder, tmp_path, **QUICK)
     assert settings.counterfactual_base == DataDietConfig(output_dir="unused").counterfactual_base == "changed"
     data = prepare(settings, rows(300, 0), validation=rows(100, 1), test=rows(100, 2))
-    scores = {"ge": np.where(data.train.changed, 1.0 + np.arange(data.n), 0.0)[None]}
+    changed = data.train.changed.to_numpy()
+    scores = {"ge": np.where(changed, 1.0 + np.arange(data.n), 0.0)[None]}
     sizes = {
         name: len(grid.rows_of(grid.Cell(name, 0.5, 0.3), data, scores, 0, 0, settings.counterfactual_base))
         for name in settings.rankings
@@ -285,7 +299,7 @@ def test_by_default_every_ranking_keeps_equally_many(encoder, tmp_path):
         kept = keep(
             "unhealthy_random",
             {"ge": scores["ge"][0]},
-            data.train.changed,
+            changed,
             factual_fraction=0.5,
             counterfactual_fraction=0.3,
             counterfactual_base="all",

@@ -13,6 +13,7 @@ from datasets import Dataset
 from hf_fairness.record import Record, compare
 from hf_fairness.report import summarize, text_report
 from hf_fairness.report.plots import figures
+from hf_fairness.report.text import ABSENT, format_number
 from hf_fairness.trainers import run_data_diet
 from hf_fairness.trainers.data_diet import grid
 from hf_fairness.trainers.data_diet import summary as words
@@ -89,16 +90,27 @@ def test_what_was_chosen_and_every_model_stand_in_the_report(found):
     places = [written.index(head) for head in ("**Got worse**", "**Improved**", "### Models", "### Measurements")]
     assert places == sorted(places)
     assert all(f"- {arm.title}: {arm.about}" in written for arm in record.arms)
-    made = {title.title: title for title in record.tables}["What was trained on"]
-    rows = {row[0]: row for row in made.rows[1:]}
-    assert list(rows) == [arm.title for arm in record.arms]
-    assert rows["CDA"][4] == "100%"
-    change = line["auc_change"]["test"]["mean"]
-    (chosen,) = (rows[arm.title] for arm in record.arms if arm.role == "method")
-    assert chosen[1:3] == (f"{line['factual_fraction']:g}", f"{line['counterfactual_fraction']:g}")
-    assert float(chosen[-1].replace("\N{MINUS SIGN}", "-").rstrip("%").strip()) == pytest.approx(100 * change, abs=0.1)
-    for cells in words.stability_table(found["stability"]):
-        assert f"| {cells[0]} | {cells[1]} |" in written
+    trained = {arm.title: arm.training for arm in record.arms}
+    assert trained["CDA"]["share_of_cda"] == 1.0
+    assert "factual_fraction" not in trained["CDA"]
+    chosen = record.arm("method").training
+    keys = ("factual_fraction", "counterfactual_fraction", "n_rows", "share_of_cda")
+    assert {key: chosen[key] for key in keys} == {key: line[key] for key in keys}
+    assert chosen["auc_change_test"] == line["auc_change"]["test"]["mean"]
+    tables = {table.title: table for table in record.tables}
+    head, *rows = tables["What was trained on"].rows
+    assert list(head)[1:] == [arm.title for arm in record.arms]
+    made = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    assert made["n rows"]["CDA"] == f"{found['table']['cda']['n_rows']:,.0f}"
+    assert made["share of cda"]["CDA"] == "1.000"
+    assert made["auc change test"][record.arm("method").title] == format_number(line["auc_change"]["test"]["mean"])
+    assert made["factual fraction"]["CDA"] == ABSENT
+    scores = tables["Scores of the training texts"]
+    shown = dict(scores.rows[1:])
+    assert shown["ge, n zero"] == f"{found['ge']['n_zero']:,}"
+    assert shown["by seed, ge, mean"] == format_number(found["stability"]["by_seed"]["ge"]["mean"])
+    assert shown["by epoch"] == ", ".join(map(format_number, found["stability"]["by_epoch"]))
+    assert all(f"| {' | '.join(cells)} |" in written for cells in scores.rows[1:])
 
 
 def record_of(found, settings, **changes) -> Record:
