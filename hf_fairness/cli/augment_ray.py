@@ -45,6 +45,9 @@ from hf_fairness.utils import require
 if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Dataset
+    from typing_extensions import Unpack
+
+    from hf_fairness.augment.transforms import SwapOptions
 
 #: What becomes of the rows of a part.
 Change = Callable[["Dataset", "Part"], "Dataset"]
@@ -304,7 +307,11 @@ class Engine:
             with_model: as for :meth:`table`.
         """
         lacking = [part for part in parts if not unfinished.told(part.place)]
-        self.tell(lambda part: unfinished.write(part.place, partial(write, part=part)), lacking, with_model=with_model)
+
+        def finish(part: Part) -> None:
+            unfinished.write(part.place, lambda path: write(path, part))
+
+        self.tell(finish, lacking, with_model=with_model)
         return [unfinished.told(part.place) for part in parts]
 
 
@@ -333,7 +340,8 @@ def _map(path: Path, part: Part, job: Job) -> dict[str, Any]:
 def _fill(path: Path, part: Part, job: Job, folder: Path, change: Change | None) -> dict[str, Any]:
     """Write what becomes of a part at last, and count it."""
     job.rows = part.read()
-    return fill(path, job, folder, change and partial(change, part=part), part.first)
+    own = None if change is None else lambda rows: change(rows, part)
+    return fill(path, job, folder, own, part.first)
 
 
 def refined(
@@ -345,7 +353,7 @@ def refined(
     percentile: float,
     score_columns: Sequence[str],
     text_columns: Sequence[str] = (),
-    **swap: Any,
+    **swap: Unpack[SwapOptions],
 ) -> Change:
     """What becomes of a part where rows above a percentile are subtracted, compensated or replaced.
 
