@@ -15,7 +15,6 @@ import dataclasses
 import hashlib
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -191,13 +190,20 @@ def _described(files: tuple[str, str]) -> tuple[pa.Schema, int]:
         return opened.schema_arrow, opened.metadata.num_rows
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What a function returned, which Ray Data hands on as it is."""
+
+    value: Any
+
+
 class _Each:
     """What Ray Data calls with places of items, where names of files mean what they mean to this process."""
 
     def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], folder: str) -> None:
         self.function, self.items, self.folder = function, items, folder
 
-    def __call__(self, places: pa.Table) -> Iterator[pa.Table]:
+    def __call__(self, places: pa.Table) -> Iterator[pa.Table | dict[str, Any]]:
         """Of each item what the function returns: rows, or something else as one; errors of a generator stay theirs."""
         import pyarrow as pa
 
@@ -205,8 +211,12 @@ class _Each:
             os.chdir(self.folder)
         for place in places.column("item").to_pylist():
             found = self.function(self.items[place])
-            told = isinstance(found, pa.Table)
-            yield found if told else pa.table({"place": [place], "told": [pickle.dumps(found)]})
+            if isinstance(found, pa.Table):
+                yield found
+            else:
+                told = np.empty(1, dtype=object)
+                told[0] = _Told(found)
+                yield {"place": np.array([place]), "told": told}
 
 
 @dataclass
@@ -288,7 +298,7 @@ class Engine:
     def tell(self, function: Callable[[Any], Any], items: Sequence[Any], *, with_model: bool = False) -> list[Any]:
         """What a function returns for each item, in their order; workers call it."""
         rows = self.table(function, items, with_model=with_model).take_all() if items else []
-        return [pickle.loads(row["told"]) for row in sorted(rows, key=lambda row: row["place"])]
+        return [row["told"].value for row in sorted(rows, key=lambda row: row["place"])]
 
     def write(
         self,

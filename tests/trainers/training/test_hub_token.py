@@ -63,7 +63,7 @@ def data_diet(folder, request):
 
 def translator(folder, request):
     tokenizer = toy_tokenizer()
-    train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), GFSTConfig(folder, **COMMON))
+    train_translator(toy_model(tokenizer), tokenizer, toy_rows(40), GFSTConfig(folder, warmup_steps=1, **COMMON))
 
 
 def pair_classifier(folder, request):

@@ -121,7 +121,7 @@ def test_numbers_have_no_place_among_words_whose_order_nobody_stated():
         (IBADRArguments(), train.cast_column("label", ClassLabel(names=words))),
     ):
         found = read_task(told, rows_, test=test)
-        assert found.test["label"][:] == [n % 3 for n in range(40)]
+        assert found.sets["test"]["label"][:] == [n % 3 for n in range(40)]
         assert found.label_names == words
 
 
@@ -134,8 +134,9 @@ def test_held_out_parts_have_their_share_of_every_label_and_group():
     for seed in range(5):
         found = prepare_diet(DataDietArguments(model_name_or_path="unused", seed=seed), table)
         for part in (found.validation, found.test):
-            about = [text.split()[0] for text in part.texts]
+            about = [text.split()[0] for text in part.text]
             assert len(about) == 30
             assert about.count("she") in (2, 3)
             assert about.count("he") == 1
-        assert sorted(found.train.texts + found.validation.texts + found.test.texts) == sorted(texts)
+        parts = (found.train, found.validation, found.test)
+        assert sorted(text for part in parts for text in part.text) == sorted(texts)
