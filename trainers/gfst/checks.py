@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformers import AutoConfig, GenerationConfig
 from transformers.trainer_utils import IntervalStrategy
 
+from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.measure.models import open_translator
 from hf_fairness.measure.translator.translation_languages import language_pair
 from hf_fairness.trainers.gfst.arguments import HARD_DEBIASED, RANDOM, UNFILTERED
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_run(method: GFSTMethod) -> None:
-    """What can be known before hours of work: models are opened, filters and measures are tried on a row.
+    """What can be known before hours of work: models are looked at, filters and measures are tried on a row.
 
     Args:
         method: with settings and data; it needs no run yet.
@@ -85,7 +88,9 @@ def check_run(method: GFSTMethod) -> None:
 
 
 def check_translator(source: Any, source_code: str | None, target_code: str | None) -> Any:
-    """Open a model and look for its languages, before hours are spent on it.
+    """Look for the languages of a model, in its configuration and tokenizer, before hours are spent on it.
+
+    The weights of one that is named are not read: where all that needs them is finished, nothing opens them.
 
     Args:
         source: id or folder, or a model with its tokenizer.
@@ -99,6 +104,18 @@ def check_translator(source: Any, source_code: str | None, target_code: str | No
         ValueError: there is no such model, it is no encoder-decoder, or a language is missing or unknown.
         ImportError: its tokenizer needs something that is not installed.
     """
-    model, tokenizer = open_translator(source)
-    language_pair(tokenizer, model.generation_config, source_code, target_code)
+    if not isinstance(source, (str, Path)):
+        model, tokenizer = open_translator(source)
+        language_pair(tokenizer, model.generation_config, source_code, target_code)
+        return tokenizer
+    with opening(source, WANTED["AutoModelForSeq2SeqLM"]):
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        if not config.is_encoder_decoder:
+            raise ValueError(f"it is a {config.model_type}.")
+    try:
+        generation = GenerationConfig.from_pretrained(source)
+    except OSError:  # an old checkpoint keeps these settings in its config
+        generation = GenerationConfig.from_model_config(config)
+    tokenizer = find_tokenizer(source)
+    language_pair(tokenizer, generation, source_code, target_code)
     return tokenizer

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset, Features, Value, load_from_disk
+from datasets import Dataset, Features, Value, concatenate_datasets, load_from_disk
 
 from hf_fairness._processes import rows_shared
 from hf_fairness.attributes import load_attribute
@@ -303,14 +304,18 @@ class PairStages(Method):
             .map(PairLength(TEXT, None, **self.lengths), batched=True)
             .filter(Kept("length_reason"), batched=True)
         )
-        more = size
-        while True:
-            part = [row[TEXT] for row in texts.take(more)]
-            pairs = kept(self._pairs(part).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True))
-            if len(pairs) >= size or len(part) < more:
-                n = min(size, len(pairs))
-                return pairs.select(range(n)), {"n": n, "wanted": size, "translated": len(part)}
-            more += size - len(pairs) + 8
+        following, found, looked, lacking = iter(texts), list[Dataset](), 0, size
+        while lacking > 0:
+            part = [row[TEXT] for row in islice(following, lacking + (8 if found else 0))]
+            if not part:
+                break
+            looked += len(part)
+            pairs = self._pairs(part).map(PairLength(SOURCE, TARGET, **self.lengths), batched=True)
+            found.append(kept(pairs))
+            lacking -= len(found[-1])
+        all_pairs = concatenate_datasets(found)
+        n = min(size, len(all_pairs))
+        return all_pairs.select(range(n)), {"n": n, "wanted": size, "translated": looked}
 
     def _pairs(self, texts: Sequence[str]) -> Dataset:
         """Texts with their translations; what is machine output goes to its side of the pairs."""

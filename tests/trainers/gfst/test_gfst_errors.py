@@ -10,8 +10,10 @@ from datasets import Dataset
 
 from hf_fairness.filters import TooFewPairsError
 from hf_fairness.trainers import GFSTArguments, run_gfst
+from hf_fairness.trainers.gfst.checks import check_translator
 from support import gfst_world
 from support.gfst_case import arguments, config
+from support.toy_translator import toy_model, toy_tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:fast_align learned to align")
 
@@ -89,8 +91,16 @@ def test_words_and_validation_that_an_arm_needs_are_looked_for_first(gfst, tmp_p
 def test_a_model_that_does_not_translate_is_refused(gfst, tmp_path):
     from support.tiny_bert import save_tiny_bert
 
-    with pytest.raises(ValueError, match=r"does not open as a translator \(an encoder-decoder\)"):
+    with pytest.raises(ValueError, match=r"does not open as a translator \(an encoder-decoder\): it is a bert"):
         gfst(model_name_or_path=save_tiny_bert(tmp_path / "bert", ["she", "he"]))
+
+
+def test_the_check_of_a_named_model_reads_no_weights(tmp_path):
+    tokenizer = toy_tokenizer()
+    toy_model(tokenizer).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    assert check_translator(str(tmp_path), None, None).get_vocab() == tokenizer.get_vocab()
 
 
 @pytest.mark.parametrize(
