@@ -41,7 +41,6 @@ from hf_fairness.trainers.ibadr.pool import (
     bias_groups,
     known_before,
     pool_rows,
-    read_rows,
 )
 from hf_fairness.trainers.ibadr.sampling import sample
 from hf_fairness.trainers.training.bias_columns import TEACHER_COLUMN
@@ -110,12 +109,12 @@ class Rounds(Classifiers):
                 shallow = self._shallow(number - 1, pool, shallow)
             writer = self._generator(number, pool, shallow, writer)
             samples = self._samples(number, pool, shallow, writer)
-            pool, added = pool.grown(samples), read_rows(samples.model / ACCEPTED)
+            n, pool = len(pool.rows), pool.grown(samples)
             labels = {  # the stage keeps their numbers
                 side: dict(zip(self.task.label_names, counts, strict=True))
                 for side, counts in samples.training["labels"].items()
             }
-            shown = added.select(range(min(self.arguments.show_texts, len(added))))
+            shown = pool.rows.select(range(len(pool.rows))[n:][: self.arguments.show_texts])
             examples = self.task.named(shown.select_columns([*self.task.columns, LABEL]))
             found = {**writer.training, **samples.training, "labels": labels, "examples": examples}
             reports.append({"round": number, **found})
