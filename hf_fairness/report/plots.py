@@ -32,7 +32,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,7 +42,7 @@ from hf_fairness.record import Record, number
 from hf_fairness.report.svg import GREY, GROUPS, INK, RULE, inline_svg, painted, short_label, standalone
 from hf_fairness.report.text import format_number
 from hf_fairness.runs import atomic_write_bytes, atomic_write_text
-from hf_fairness.utils import FairnessWarning
+from hf_fairness.utils import REPORT, FairnessWarning, check_packages
 
 #: Data of a picture, as the docstring of this module says.
 Figure: TypeAlias = Mapping[str, Any]
@@ -81,9 +80,12 @@ def figures(record: Record, *, needed: bool = True) -> dict[str, Plot]:
         ValueError: a figure is of no known kind.
         ImportError: they are needed, and matplotlib (the extra ``report``) is not installed.
     """
-    if record.figures and not needed and find_spec("matplotlib") is None:
-        how = 'Install it with: pip install "hf-fairness[report]"'
-        warnings.warn(f"The pictures are left out: they need matplotlib. {how}", FairnessWarning, stacklevel=3)
+    try:
+        check_packages(*(REPORT if record.figures else ()))
+    except ImportError as error:
+        if needed:
+            raise
+        warnings.warn(f"The pictures are left out: {error}", FairnessWarning, stacklevel=3)
         return {}
     return {_slug(name): draw(name, data) for name, data in record.figures.items()}
 
