@@ -28,7 +28,7 @@ from hf_fairness.cli.shards import SHARDS, Shards
 from hf_fairness.cli.unfinished import add_up, as_json
 from hf_fairness.publishing import CARD, folder_files, publish
 from hf_fairness.results import columns
-from hf_fairness.utils import package_versions, refuse_any, world_size
+from hf_fairness.utils import package_versions, world_size
 
 DESCRIPTION = """Rewrite a data set (counterfactuals, neutral forms, variants per group, generic augmentations), or
 refine it (balance; bias score; subtract or compensate by it). Writes OUTPUT_DIR/data/*.parquet, OUTPUT_DIR/README.md, a
@@ -154,21 +154,23 @@ def settings(job: Job, text_column: Sequence[str] | None) -> dict[str, Any]:
 
 
 def check_output(job: Job) -> None:
-    """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data."""
+    """Raise unless the folder may be written: it is new or empty, or holds what this command wrote of other data.
+
+    Raises:
+        ValueError: a source lies in it.
+        FileExistsError: it holds something else, or what may not be replaced.
+    """
     output, named = Path(job.arguments.output_dir), (job.arguments.dataset, *job.options.values())
     sources = [Path(text) for text in named if isinstance(text, str) and text and Path(text).exists()]
     lost = next((each for each in sources if output.resolve() in (each.resolve(), *each.resolve().parents)), None)
     inside = sorted(path.name for path in output.glob("*"))
     foreign = next((name for name in inside if name not in _WRITTEN), None)
-    refuse_any(
-        {
-            f"{lost} lies in {output}, which would be replaced. Choose another folder with --output_dir.": lost,
-            f"{output} holds {foreign!r}, which is not of this command. Choose another folder.": foreign,
-            f"{output} is not empty. Choose another folder, or replace its content with --overwrite.": (
-                inside and not job.arguments.overwrite
-            ),
-        }
-    )
+    if lost is not None:
+        raise ValueError(f"{lost} lies in {output}, which would be replaced. Choose another folder with --output_dir.")
+    if foreign is not None:
+        raise FileExistsError(f"{output} holds {foreign!r}, which is not of this command. Choose another folder.")
+    if inside and not job.arguments.overwrite:
+        raise FileExistsError(f"{output} is not empty. Choose another folder, or replace its content with --overwrite.")
 
 
 def complete(job: Job, folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
