@@ -316,13 +316,14 @@ class Engine:
             unfinished: what they are made parts of.
             with_model: as for :meth:`table`.
         """
-        lacking = [part for part in parts if not unfinished.told(part.place)]
+        told = {part.place: unfinished.told(part.place) for part in parts}
+        lacking = [part for part in parts if not told[part.place]]
 
-        def finish(part: Part) -> None:
-            unfinished.write(part.place, lambda path: write(path, part))
+        def finish(part: Part) -> tuple[int, dict[str, Any]]:
+            return part.place, unfinished.write(part.place, lambda path: write(path, part))
 
-        self.tell(finish, lacking, with_model=with_model)
-        return [unfinished.told(part.place) for part in parts]
+        told |= self.tell(finish, lacking, with_model=with_model)
+        return list(told.values())
 
 
 def carry_out(engine: Engine, job: Job, parts: Sequence[Part], unfinished: Unfinished) -> dict[str, Any]:

@@ -84,18 +84,22 @@ class Unfinished:
         note, file = read_json(self.note_of(place)), self.folder / self.file(place)
         return note if file.exists() and file.stat().st_size == note.get("bytes") else {}
 
-    def write(self, place: int, fill: Callable[[Path], Told]) -> None:
+    def write(self, place: int, fill: Callable[[Path], Told]) -> dict[str, Any]:
         """Finish a part.
 
         Args:
             place: of the part.
             fill: writes its rows into a file; returns what there is to tell, as JSON takes it.
+
+        Returns:
+            The note: a folder that machines share may show it to others only later.
         """
         file = self.folder / self.file(place)
         with atomic_file(file) as path:
             told = fill(path)
-        note = {**told, "bytes": file.stat().st_size}
-        atomic_write_text(self.note_of(place), json.dumps(note, default=str))  # the counts in their order
+        note = as_json({**told, "bytes": file.stat().st_size})
+        atomic_write_text(self.note_of(place), json.dumps(note))  # the counts in their order
+        return note
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from datasets import Dataset, load_dataset
 
 from hf_fairness.cli import main
 from hf_fairness.cli.shards import SHARDS, Shards
+from hf_fairness.cli.unfinished import Unfinished
 from hf_fairness.publishing import MANIFEST
 from hf_fairness.runs import claim
 from support.augment_rows import ROWS
@@ -216,3 +217,16 @@ def test_a_file_that_is_gone_from_a_finished_folder_is_not_said_to_be_there(tmp_
     assert not record.exists()  # all of them are to be run again
     run(0)
     assert sorted(path.name for path in (tmp_path / "out" / "data").iterdir()) == ["0", "1"]
+
+
+def test_who_writes_a_part_is_told_what_its_note_says(tmp_path):
+    parts = Unfinished(tmp_path / "data", tmp_path / "notes", "{:05d}.txt".format, {})
+    parts.folder.mkdir()
+
+    def fill(path: Path) -> dict[str, object]:
+        path.write_text("row\n", encoding="utf-8")
+        return {"tally": {"z": 1, "a": {2: 3}}, "place": path}
+
+    note = parts.write(3, fill)
+    assert note == parts.told(3)
+    assert list(note["tally"]) == ["z", "a"]  # the counts in their order
