@@ -66,10 +66,11 @@ def open_held_out(data: DataArguments, held_out: HeldOutArguments, part: str) ->
     """
     source, config, split = (getattr(held_out, f"{part}_{what}") for what in ("dataset", "config", "split"))
     if source is None and (config or split):
-        if Path(data.dataset).is_file():
+        if _is_one_table(data.dataset):
             flag = f"--{part}_split {split}" if split else f"--{part}_config {config}"
+            kind = "file" if Path(data.dataset).is_file() else "table"
             raise ValueError(
-                f"{flag}: a single file such as {data.dataset} has no splits. Name the file of the rows with "
+                f"{flag}: a single {kind} such as {data.dataset} has no splits. Name the {kind} of the rows with "
                 f"--{part}_dataset."
             )
         source, config = data.dataset, config or data.dataset_config
@@ -199,7 +200,7 @@ def _check(source: str, config: str | None, split: str | None, flags: tuple[str,
     """Raise on what can be said of a source without reading it."""
     use_writable_cache()
     path = Path(source)
-    one_table = source == "demo" or path.is_file() or (path / "state.json").is_file()
+    one_table = _is_one_table(source)
     a_file = source != "demo" and path.is_file()
     refuse_any(
         {
@@ -217,6 +218,11 @@ def _check(source: str, config: str | None, split: str | None, flags: tuple[str,
     )
     if not path.exists() and looks_local(source, tuple(_FORMATS)):
         raise ValueError(missing(source, _ACCEPTED))
+
+
+def _is_one_table(source: str) -> bool:
+    """Whether a source has neither configurations nor splits."""
+    return source == "demo" or Path(source).is_file() or Path(source, "state.json").is_file()
 
 
 def _is_saved(source: str) -> bool:

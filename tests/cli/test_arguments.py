@@ -69,6 +69,11 @@ def test_what_is_not_said_is_an_error_that_names_the_flag(splits: str, tmp_path:
         said = rf"--validation_split {split}: .* has no splits\. Name the file of the rows with --validation_dataset"
         with pytest.raises(ValueError, match=said):
             open_held_out(DataArguments(dataset=str(own)), HeldOutArguments(validation_split=split), "validation")
+    Dataset.from_dict({"text": ["a"]}).save_to_disk(tmp_path / "saved")
+    for table in ("demo", str(tmp_path / "saved")):
+        said = r"--test_split test: a single table such as .* has no splits\. Name the table .* --test_dataset"
+        with pytest.raises(ValueError, match=said):
+            open_held_out(DataArguments(dataset=table), HeldOutArguments(test_split="test"), "test")
     with pytest.raises(ValueError, match=r"--dataset_config mnli: .* has no configurations"):
         open_rows(DataArguments(dataset=str(own), dataset_config="mnli"))
     with pytest.raises(ValueError, match=r"--dataset_split train\[:10%\]: .* is one table, .* Take --max_rows"):
