@@ -23,7 +23,7 @@ _TITLE = r"(?i:bias,?[ \t]+risks,?[ \t]+(?:and|&)[ \t]+limitations)"
 #: Heading of a section of that title.
 _HEADING = re.compile(rf"^(#{{1,6}})[ \t]+{_TITLE}[# \t]*$", re.MULTILINE)
 # sentence-transformers writes the empty section as a comment.
-_PLACEHOLDER = re.compile(rf"<!--\s*\n#+ *{_TITLE}\b.*?-->", re.DOTALL)
+_PLACEHOLDER = re.compile(rf"<!--\s*\n#+ *{_TITLE}\b")
 #: Comments and code: no heading in them is one of the card.
 _NO_TEXT = re.compile(r"<!--.*?(?:-->|\Z)|^(```+|~~~+).*?(?:^\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -56,8 +56,8 @@ def _merge_body(body: str, section: str) -> str:
         section = re.sub(rf"\A## {_TITLE}$", "### Measured bias", section, flags=re.MULTILINE)
     if inside:
         return "".join([outside[0], marked(section), *outside[1:]])
-    if placeholder and own is None:
-        return body[: placeholder.start()] + marked(section) + body[placeholder.end() :]
+    if placeholder and own is None and (close := body.find("-->", placeholder.end())) >= 0:
+        return body[: placeholder.start()] + marked(section) + body[close + len("-->") :]
     head, tail = body[:own].rstrip("\n"), "" if own is None else body[own:].lstrip("\n")
     return (f"{head}\n\n" if head else "\n") + f"{marked(section)}\n" + (f"\n{tail}" if tail else "")
 
