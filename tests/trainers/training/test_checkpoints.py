@@ -76,7 +76,7 @@ def classifier(folder: Path, *, early_stopping_patience: int | None = None, **mo
 def translator(folder: Path, **more):
     tokenizer = toy_tokenizer()
     model = toy_model(tokenizer, dropout=0.1)
-    own = {"per_device_train_batch_size": 16, "average_checkpoints": 0, "eval_strategy": "no"}
+    own = {"per_device_train_batch_size": 16, "average_checkpoints": 0, "eval_strategy": "no", "warmup_steps": 1}
     args = GFSTConfig(output_dir=str(folder), **SETTINGS | own | more)
     return TranslationTrainer(
         model=model,
