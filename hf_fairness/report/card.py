@@ -42,17 +42,19 @@ def model_index_entries(record: Record) -> list[EvalResult]:
     stands alone.
 
     Args:
-        record: of any command; the model is that of the method, or the only one.
+        record: of any command; the model is that of the method, or the first one.
 
     Returns:
-        One ``huggingface_hub.EvalResult`` for each measure of bias, utility and information.
+        One ``huggingface_hub.EvalResult`` for each measure of bias, utility and information; none without a model.
     """
     from huggingface_hub import EvalResult
 
-    ours, control = record.arm("method") or record.arms[0], record.arm("control")
+    ours, control = record.arm("method") or next(iter(record.arms), None), record.arm("control")
     subject = {key: joined(record.subject[key]) for key in ("attribute", "language") if key in record.subject}
     entries = []
-    for measure in (each for each in record.measures if each.kind != "context" and ours.name in each.values):
+    for measure in record.measures:
+        if ours is None or measure.kind == "context" or ours.name not in measure.values:
+            continue
         value = measure.values[ours.name]
         slug = "-".join(re.findall(r"[a-z0-9]+", measure.id.removesuffix(measure.metric).lower())) or measure.metric
         beside = measure.values.get(control.name) if control else None

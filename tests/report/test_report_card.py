@@ -223,6 +223,12 @@ def test_entries_are_those_of_the_model_that_the_card_describes():
     assert "control" not in alone.metric_args
 
 
+def test_a_record_without_models_has_no_entries(found):
+    empty = dataclasses.replace(found, arms=(), measures=(), gaps=())
+    assert model_index_entries(empty) == []
+    assert "model-index" not in card_metadata(empty)
+
+
 def test_the_task_is_that_of_the_model():
     made = record(measure("m", **SAME))
     assert [entry.task_type for entry in model_index_entries(made)] == ["feature-extraction"]

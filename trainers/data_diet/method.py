@@ -148,7 +148,6 @@ class DataDiet(Method):
         texts, a = self.diet.distinct_texts(), self.arguments
         key = content_key(source_key(model), texts)
         file = None if a.features_cache is None else Path(a.features_cache) / f"{key}.npz"
-        new = 0 if file is not None and file.is_file() else len(texts)
 
         def work(folder: Path) -> dict[str, Any]:
             logger.info("Encoding %s texts with %s.", f"{len(texts):,}", shown_name(model))
@@ -156,7 +155,7 @@ class DataDiet(Method):
                 vectors = encode(model, texts, device=a.device or own_device(), cached=file)
             if is_main_process():
                 np.save(folder / FEATURES, vectors)
-            return {"n": len(texts), "n_encoded": new, "width": vectors.shape[1]}
+            return {"n": len(texts), "width": vectors.shape[1]}
 
         self.run.stage(stage, work, inputs=[key], collective=True)
         return HeadLearner(self.diet, a, texts, self.run.folder(stage) / FEATURES)
