@@ -28,6 +28,7 @@ from typing import Any
 import hf_fairness
 from benchmarks.runner import git
 from benchmarks.study import ROOT
+from hf_fairness import trainers
 from hf_fairness.results import columns
 
 #: Top folders of code.
@@ -105,9 +106,13 @@ def way(name: str) -> list[str]:
     sys.path.insert(0, str(ROOT / "tests"))
     from support import frozen_runs
 
-    for module in pkgutil.walk_packages(hf_fairness.__path__, "hf_fairness."):
-        if not module.name.endswith((".app", ".__main__")):  # these run something
-            importlib.import_module(module.name)  # or what runs at an import counts as entered
+    for package in (
+        hf_fairness,
+        trainers,
+    ):  # the second is not found in the first where the package is installed editable
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith((".app", ".__main__")):  # these run something
+                importlib.import_module(module.name)  # or what runs at an import counts as entered
     entered: set[str] = set()
 
     def called(frame: FrameType, event: str, _: Any) -> None:

@@ -385,7 +385,7 @@ def _ends(interval: Sequence[float]) -> str:
 
 def pictures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Seconds over size on logarithmic axes, as SVG: all that is measured over rows, and all over one text."""
-    from hf_fairness.report.svg import GREY, GROUPS, inline_svg, standalone
+    from hf_fairness.report.plots import GREY, GROUPS, inline_svg, standalone
 
     def paint(axes: Any, cases: Mapping[str, Mapping[str, Any]]) -> None:
         for number, (name, row) in enumerate(cases.items()):

@@ -9,8 +9,9 @@ import logging
 import os
 import re
 import sys
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from hf_fairness._secrets import redact
 from hf_fairness.cli.flags import in_flags, warnings_in_flags
 from hf_fairness.utils import did_you_mean, end_distributed_process, keep_freed_memory
 
+#: Seconds before each try to reach the Hub.
+WAITS = (0.0, 1.0, 2.0)
 #: Beginning of a file that is a command.
 _ABOUT = re.compile(r'"""`hf-fairness (?P<name>[\w-]+)`: (?P<summary>[^"]+?)\.\s*("""|\n\n)')
 
@@ -132,7 +135,6 @@ def _run(words: list[str]) -> int:
     for noisy in ("httpx", "sentence_transformers", "datasets", "transformers", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     from hf_fairness._opening import opened_once
-    from hf_fairness.cli.network import hub_tried_first
 
     with warnings_in_flags(name), opened_once(), hub_tried_first():
         result = command(name)(rest)
@@ -140,6 +142,49 @@ def _run(words: list[str]) -> int:
     for why in left_out.values():
         print(redact(f"hf-fairness {name}: error: {in_flags(why)}."), file=sys.stderr)
     return 1 if left_out else 0
+
+
+@contextlib.contextmanager
+def hub_tried_first() -> Iterator[None]:
+    """Within the block the first request to the Hub waits until it has answered anything at all.
+
+    If it does not, that request and all later ones fail at once as in offline mode, so that what is cached opens. Else
+    its client tries again what fails, as it always does: each file of a model up to six times, which takes minutes
+    where nobody answers.
+    """
+    from huggingface_hub import constants, get_session
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    client = get_session()
+    hooks = client.event_hooks
+    silent = functools.cache(
+        functools.partial(_why_silent, type(client), constants.ENDPOINT, constants.HF_HUB_ETAG_TIMEOUT)
+    )
+
+    def ask(request: Any) -> None:
+        why = silent() if str(request.url).startswith(constants.ENDPOINT) else ""
+        if why:
+            raise OfflineModeIsEnabled(f"the Hub cannot be reached at {constants.ENDPOINT} ({why})")
+
+    client.event_hooks = {**hooks, "request": [*hooks["request"], ask]}
+    try:
+        yield
+    finally:
+        client.event_hooks = hooks
+
+
+def _why_silent(make_client: Any, endpoint: str, timeout: float) -> str:
+    """What was wrong with the last try to reach the Hub, which share the time; empty where it answered."""
+    why = ""
+    for wait in WAITS:
+        time.sleep(wait)
+        try:
+            with make_client(timeout=timeout / len(WAITS)) as client:
+                client.head(endpoint)
+            return ""
+        except Exception as error:  # the client's own: no name, no connection, no answer, a proxy that refuses
+            why = str(error) or type(error).__name__
+    return why
 
 
 class _Formatter(logging.Formatter):

@@ -25,11 +25,10 @@ from hf_fairness.report.bias_score import (
 from hf_fairness.report.card import card_metadata, card_section, model_index_entries
 from hf_fairness.report.html import render_html
 from hf_fairness.report.merge import update_card
-from hf_fairness.report.plots import draw, figures, save_figure
+from hf_fairness.report.plots import draw, figures, save_figure, standalone
 from hf_fairness.report.projection import project
+from hf_fairness.report.render import text_report
 from hf_fairness.report.summary import Summary, summarize
-from hf_fairness.report.svg import standalone
-from hf_fairness.report.terminal import text_report
 from hf_fairness.runs import Run, atomic_write_text
 
 __all__ = [

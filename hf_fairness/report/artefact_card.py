@@ -10,8 +10,7 @@ from typing import Any
 import hf_fairness
 from hf_fairness.record import Record
 from hf_fairness.report.merge import FRONT, marked, own_section, update_front
-from hf_fairness.report.render import render
-from hf_fairness.report.view import view
+from hf_fairness.report.render import render, view
 
 #: Stands in ``load`` for the repository, or the folder, that is loaded.
 REPOSITORY = "{repository}"

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_fairness.record import Record
-from hf_fairness.report.render import render
+from hf_fairness.report.render import render, view
 from hf_fairness.report.text import display_name, joined
-from hf_fairness.report.view import view
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

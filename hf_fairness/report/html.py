@@ -9,10 +9,9 @@ from functools import cached_property
 
 from hf_fairness.record import Arm, Interval, Measure, Record
 from hf_fairness.report.plots import Plot, figures
-from hf_fairness.report.render import render
+from hf_fairness.report.render import render, view
 from hf_fairness.report.summary import capital, ideal_text, main_pairs, with_interval
 from hf_fairness.report.tables import shown_arms
-from hf_fairness.report.view import view
 
 #: More rows than this are no picture any more; the tables have the rest.
 MOST = 16

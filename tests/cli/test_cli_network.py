@@ -13,7 +13,7 @@ import pytest
 from huggingface_hub import constants, get_session, hf_hub_download
 from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
-from hf_fairness.cli import network
+from hf_fairness import cli
 from hf_fairness.cli.hub import check_login
 from hf_fairness.utils import hub_problem, opening_explained, opening_problem
 
@@ -34,15 +34,15 @@ def silent(closed, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "ENDPOINT", closed)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", closed + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(network, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(cli, "WAITS", (0.0, 0.0))
     return closed
 
 
 @pytest.fixture
 def tries(monkeypatch):
     """How often it was tried to reach the Hub."""
-    found, whole = [], network._why_silent
-    monkeypatch.setattr(network, "_why_silent", lambda *given: found.append(given) or whole(*given))
+    found, whole = [], cli._why_silent
+    monkeypatch.setattr(cli, "_why_silent", lambda *given: found.append(given) or whole(*given))
     return found
 
 
@@ -57,7 +57,7 @@ def cached(folder):
 
 def test_a_silent_hub_is_tried_once_and_the_cache_is_taken(silent, tries, tmp_path, caplog):
     cached(tmp_path)
-    with network.hub_tried_first():
+    with cli.hub_tried_first():
         for name in ("config.json", "modules.json"):
             with pytest.raises(LocalEntryNotFoundError) as lost:
                 hf_hub_download("nobody/nothing", name, cache_dir=tmp_path)
@@ -79,9 +79,9 @@ def test_a_silent_hub_is_tried_once_and_the_cache_is_taken(silent, tries, tmp_pa
 
 
 def test_a_hub_that_answers_anything_is_asked_as_ever(silent, monkeypatch, tmp_path):
-    monkeypatch.setattr(network, "_why_silent", lambda *given: "")
+    monkeypatch.setattr(cli, "_why_silent", lambda *given: "")
     before = get_session().event_hooks["request"]
-    with network.hub_tried_first():
+    with cli.hub_tried_first():
         assert len(get_session().event_hooks["request"]) == len(before) + 1
         with pytest.raises(Exception, match="Connection refused") as failed:  # of the HTTP library
             get_session().head(silent)
@@ -91,7 +91,7 @@ def test_a_hub_that_answers_anything_is_asked_as_ever(silent, monkeypatch, tmp_p
 
 def test_offline_mode_asks_nobody(silent, tries, monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with network.hub_tried_first(), pytest.raises(LocalEntryNotFoundError) as lost:
+    with cli.hub_tried_first(), pytest.raises(LocalEntryNotFoundError) as lost:
         hf_hub_download("nobody/nothing", "config.json", cache_dir=tmp_path)
     assert not tries
     assert "HF_HUB_OFFLINE is set. Unset it" in hub_problem(lost.value)
@@ -99,7 +99,7 @@ def test_offline_mode_asks_nobody(silent, tries, monkeypatch, tmp_path):
 
 def test_all_tries_together_take_as_long_as_one_request_may(silent):
     made, client = [], type(get_session())
-    said = network._why_silent(lambda **given: made.append(given) or client(**given), silent, 1.0)
+    said = cli._why_silent(lambda **given: made.append(given) or client(**given), silent, 1.0)
     assert "refused" in said
     assert made == [{"timeout": 0.5}] * 2
 

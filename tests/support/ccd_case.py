@@ -37,9 +37,9 @@ def make_given(model: str, rows: Any, out: Path, **settings: Any) -> Any:
     """What a method of `hf-fairness compare` begins with; settings are those of its config."""
     from hf_fairness.attributes import load_attribute
     from hf_fairness.encoders import as_encoder
+    from hf_fairness.trainers.baselines.base import Given
     from hf_fairness.trainers.compare.arguments import CompareConfig
     from hf_fairness.trainers.training.encoder import open_encoder
-    from hf_fairness.trainers.training.given import Given
 
     quick = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_steps": 1, "learning_rate": 1e-3}
     config = CompareConfig(output_dir=str(out), **{**quick, "per_device_train_batch_size": 16, **settings})

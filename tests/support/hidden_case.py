@@ -10,9 +10,9 @@ from typing import Any
 from hf_fairness.attributes import load_attribute
 from hf_fairness.encoders import as_encoder
 from hf_fairness.trainers.baselines import baseline
+from hf_fairness.trainers.baselines.base import Given
 from hf_fairness.trainers.compare.arguments import CompareConfig
 from hf_fairness.trainers.training.encoder import open_encoder
-from hf_fairness.trainers.training.given import Given
 from support.launch import run_script
 
 

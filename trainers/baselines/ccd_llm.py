@@ -20,11 +20,10 @@ from hf_fairness.attributes.model import NEUTRAL
 from hf_fairness.generation import stored_variants
 from hf_fairness.generation.cache import rewrites_file
 from hf_fairness.runs import content_key
-from hf_fairness.trainers.baselines.base import Baseline, Given
+from hf_fairness.trainers.baselines.base import SOURCE, Baseline, Given
 from hf_fairness.trainers.ccd.method import train_ccd
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
 from hf_fairness.trainers.training.encoder_method import MIN_ROWS
-from hf_fairness.trainers.training.given import SOURCE
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from hf_fairness.attributes import Attribute
 from hf_fairness.measure.variants import Variants, read_variants
 from hf_fairness.runs import discard
-from hf_fairness.trainers.baselines.base import Baseline, Given
+from hf_fairness.trainers.baselines.base import SOURCE, Baseline, Given
 from hf_fairness.trainers.baselines.continued_training import (
     ROW,
     TEXT,
@@ -29,8 +29,7 @@ from hf_fairness.trainers.baselines.continued_training import (
 )
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, save_encoder
-from hf_fairness.trainers.training.given import SOURCE
-from hf_fairness.trainers.training.preparation import is_deterministic
+from hf_fairness.trainers.training.guarded import is_deterministic
 from hf_fairness.trainers.training.settings import refuse
 from hf_fairness.utils import is_main_process
 

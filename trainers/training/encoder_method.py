@@ -42,11 +42,10 @@ from hf_fairness.report.audit_record import audit_changes, audit_drawn, audit_me
 from hf_fairness.report.projection import pictures
 from hf_fairness.report.text import LIMITS
 from hf_fairness.runs import content_key
-from hf_fairness.trainers.baselines.base import Baseline
+from hf_fairness.trainers.baselines.base import SOURCE, Baseline, Given
 from hf_fairness.trainers.experiment import EvalSet, Fitted, Found, Method, Plan, Scored
 from hf_fairness.trainers.training.benchmarks import Benchmark, Items, read_benchmarks
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, open_encoder
-from hf_fairness.trainers.training.given import SOURCE, Given
 from hf_fairness.trainers.training.glue import check_encoder, fine_tune_all
 from hf_fairness.trainers.training.remembered import unpack_arrays
 from hf_fairness.trainers.training.utility import FineTuned, Mteb, Transfer, UtilityTasks, read_utility
