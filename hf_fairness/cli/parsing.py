@@ -225,7 +225,8 @@ def read_file(parser: _Parser, path: Path, kinds: Mapping[str, Any]) -> dict[str
             more = " or a list of them" if list in shapes else ""
             parser.error(f"--{name} is {_SHAPES[type(value)]}, expected a single value{more}.")
         elif type(value) not in _SHAPES:
-            words.append(f"--{name}={node.value}")
+            switch = type(value) is bool and bool in shapes  # YAML has more words for them than a flag
+            words.append(f"--{name}={value if switch else node.value}")
         elif value and shapes <= {list, type(None)}:
             words += [f"--{name}", *(item.value for item in node.value)]
         else:

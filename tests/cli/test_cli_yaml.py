@@ -67,6 +67,7 @@ VALUES = {
     "{a: b}": {dict},
     "true": {bool, str},
     "'yes'": {bool, str},
+    "on": {bool, str},
     "null": {type(None)},
     "2.5": {float, str},
     "7": {int, float, str},
@@ -98,7 +99,7 @@ def test_each_option_takes_its_type_alone(options, command, text, tmp_path):
             list_of_one = list in parts(kind) and text[0] not in "[{"
             switch = {bool, str} <= parts(kind)
             assert taken or list_of_one or switch, (name, kind)
-    assert refused or command == "gfst-sheets" or text in ("true", "'yes'")  # every text is taken by some options
+    assert refused or command == "gfst-sheets" or text in ("true", "'yes'", "on")  # every text is taken by some options
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -184,6 +185,18 @@ def parsed(command: str, monkeypatch, *words: str) -> dict[str, Any]:
     monkeypatch.setattr(methods, "parse", note)
     assert main([command, *words]) == 130
     return {name: value for arguments in taken for name, value in vars(arguments).items()}
+
+
+def test_a_switch_may_be_said_in_every_word_of_yaml(tmp_path, monkeypatch):
+    """Its words for true and false are more than those of a flag; where a text is wanted they are that text."""
+    (tmp_path / "c.yaml").write_text("use_cpu: on\nbf16: Off\ncontrol: no\nattribute: off\n")
+    found = parsed("ccd", monkeypatch, "m", "--config", str(tmp_path / "c.yaml"), "--output_dir", "out")
+    assert {name: found[name] for name in ("use_cpu", "bf16", "control", "attribute")} == {
+        "use_cpu": True,
+        "bf16": False,
+        "control": False,
+        "attribute": "off",
+    }
 
 
 def test_numbers_within_a_mapping_are_those_of_a_command_line(tmp_path, monkeypatch):
