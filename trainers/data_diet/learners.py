@@ -187,10 +187,15 @@ class HeadLearner:
         self.diet, self.arguments = diet, arguments
         self.vectors = np.load(file, mmap_mode="r")
         self.place = {text: number for number, text in enumerate(texts)}
+        self._read: dict[tuple[str, ...], NDArray[np.float32]] = {}
         self.pool = self._features(diet.pool)
 
     def _features(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.vectors[[self.place[text] for text in texts]]
+        """Vectors of texts, gathered once: every model of the search is asked about the same few sets."""
+        asked = tuple(texts)
+        if asked not in self._read:
+            self._read[asked] = self.vectors[[self.place[text] for text in texts]]
+        return self._read[asked]
 
     def train(
         self,
