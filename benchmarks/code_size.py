@@ -106,10 +106,7 @@ def way(name: str) -> list[str]:
     sys.path.insert(0, str(ROOT / "tests"))
     from support import frozen_runs
 
-    for package in (
-        hf_fairness,
-        trainers,
-    ):  # the second is not found in the first where the package is installed editable
+    for package in (hf_fairness, trainers):  # an editable install does not show the second in the first
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith((".app", ".__main__")):  # these run something
                 importlib.import_module(module.name)  # or what runs at an import counts as entered

@@ -29,7 +29,7 @@ from hf_fairness.trainers.baselines.continued_training import (
 )
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, save_encoder
-from hf_fairness.trainers.training.guarded import is_deterministic
+from hf_fairness.trainers.training.preparation import is_deterministic
 from hf_fairness.trainers.training.settings import refuse
 from hf_fairness.utils import is_main_process
 

@@ -19,7 +19,7 @@ import torch
 from hf_fairness.attributes import Attribute
 from hf_fairness.trainers.baselines.continued import Continued
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder
-from hf_fairness.trainers.training.guarded import dropout_rates
+from hf_fairness.trainers.training.preparation import dropout_rates
 
 #: What configs of encoders call the rates.
 HIDDEN = ("hidden_dropout_prob", "hidden_dropout", "dropout", "embedding_dropout", "mlp_dropout")

@@ -46,7 +46,8 @@ from hf_fairness.trainers.baselines.words import (
 from hf_fairness.trainers.ccd.trainer import CCDTrainer
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint, rank_sums
 from hf_fairness.trainers.training.encoder import EncoderConfig, TrainableEncoder, save_encoder
-from hf_fairness.trainers.training.guarded import Guarded, dropout_off
+from hf_fairness.trainers.training.guarded import Guarded
+from hf_fairness.trainers.training.preparation import dropout_off
 from hf_fairness.utils import is_main_process
 
 logger = logging.getLogger(__name__)

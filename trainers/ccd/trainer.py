@@ -27,7 +27,7 @@ from hf_fairness.trainers.ccd.config import CCDConfig
 from hf_fairness.trainers.ccd.data import REFERENCE_COLUMN, CCDReferences, embed_references, select_rows
 from hf_fairness.trainers.training.checkpoints import last_whole_checkpoint, rank_sums
 from hf_fairness.trainers.training.encoder import TrainableEncoder, open_encoder
-from hf_fairness.trainers.training.guarded import dropout_off, is_deterministic
+from hf_fairness.trainers.training.preparation import dropout_off, is_deterministic
 from hf_fairness.trainers.training.published import Published
 from hf_fairness.utils import FairnessWarning
 

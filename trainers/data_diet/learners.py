@@ -30,8 +30,8 @@ from hf_fairness.trainers.data_diet.arguments import OF_TRAINER, DataDietArgumen
 from hf_fairness.trainers.data_diet.data import DietData, Rows
 from hf_fairness.trainers.data_diet.heads import Heads
 from hf_fairness.trainers.data_diet.scores import StopAfter
-from hf_fairness.trainers.training.guarded import full_precision
 from hf_fairness.trainers.training.pair_training import open_pair_classifier, train_pair_classifier
+from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.published import merge_adapters
 from hf_fairness.trainers.training.remembered import remembered
 from hf_fairness.utils import progress

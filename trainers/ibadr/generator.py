@@ -23,7 +23,7 @@ from hf_fairness._processes import rows_shared, shared_work
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.format import SampleFormat
 from hf_fairness.trainers.ibadr.sampling import sample_length
-from hf_fairness.trainers.training.guarded import full_precision
+from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.utils import in_eval
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from hf_fairness._opening import WANTED, find_tokenizer, opening
 from hf_fairness.arguments import LoraArguments
 from hf_fairness.publishing import hide_local_base
 from hf_fairness.runs import atomic_folder
-from hf_fairness.trainers.training.guarded import full_precision
+from hf_fairness.trainers.training.preparation import full_precision
 from hf_fairness.trainers.training.settings import NO_LABELS, MethodArguments, refuse
 from hf_fairness.utils import opening_explained
 

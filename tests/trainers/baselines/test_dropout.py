@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from hf_fairness.trainers.baselines.dropout import ATTENTION, HIDDEN, raised_dropout
-from hf_fairness.trainers.training.guarded import dropout_rates
+from hf_fairness.trainers.training.preparation import dropout_rates
 
 pytestmark = pytest.mark.whole
 FAMILIES = ["Bert", "Roberta", "DistilBert", "MPNet", "Albert", "Electra", "DebertaV2", "ModernBert"]

@@ -6,7 +6,7 @@ import pytest
 import torch
 import transformers
 
-from hf_fairness.trainers.training.guarded import dropout_off
+from hf_fairness.trainers.training.preparation import dropout_off
 
 FAMILIES = [
     "Bert", "Roberta", "XLMRoberta", "DistilBert", "MPNet", "Albert", "Electra", "DebertaV2", "ModernBert", "XLNet",

@@ -15,8 +15,8 @@ from hf_fairness.measure.models import open_translator
 from hf_fairness.trainers import CCDTrainer, DataDietConfig, DataDietTrainer, GFSTConfig, PoETrainer, train_translator
 from hf_fairness.trainers.ibadr.config import IBADRConfig
 from hf_fairness.trainers.ibadr.generator import open_generator, save_generator, train_generator
-from hf_fairness.trainers.training.guarded import full_precision
 from hf_fairness.trainers.training.pair_training import encode_rows, open_pair_classifier, train_pair_classifier
+from hf_fairness.trainers.training.preparation import full_precision
 from support.bias_case import make_classifier as pair_classifier
 from support.bias_case import make_pairs, with_columns
 from support.data_diet_case import make_classifier as text_classifier
